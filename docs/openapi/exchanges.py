@@ -41,11 +41,12 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
 
 def _requests(store: Store) -> Mapping[spec.Endpoint, Call]:
     """Return an example request per operation."""
-    documents = store.documents("contacts", "id", store.ids("contacts")[:2])
-    contact = next(one for one in map(msgspec.json.decode, documents) if one["email"])
-    sequence = next(row for row in store.sequences() if row["shows"] == "accepts_any")
-    mailbox = store.mailboxes()[0]
-    lead_list = {"id": store.ids("lead_lists")[-1]}
+    account = store.account
+    documents = map(msgspec.json.decode, account.contacts.values())
+    contact = next(one for one in documents if one["email"])
+    sequence = next(row for row in account.sequences.values() if row["shows"] == "accepts_any")
+    mailbox = next(iter(account.mailboxes.values()))
+    lead_list = {"id": [*account.lead_lists][-1]}
     lead = {
         "email": "anna.larsen@lumenforge.example",
         "data": {"first_name": "Anna", "company_name": "Lumenforge Analytics AS"},

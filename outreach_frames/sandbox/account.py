@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, time, timedelta
 
 from outreach_frames import spec
-from outreach_frames.sandbox.store import Row, as_text, insert
+from outreach_frames.sandbox.rules import link
+from outreach_frames.sandbox.store import Account, Row
 from outreach_frames.sandbox.world import ACCOUNT, TODAY, WORDS, User
 
 MAILBOXES = 26
@@ -33,24 +33,19 @@ def format_timestamp(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def fill_account(connection: sqlite3.Connection, users: Sequence[User], *, seed: int) -> None:
-    """Insert the account's users, mailboxes and sequences."""
+def new_account(users: Sequence[User], *, seed: int) -> Account:
+    """Return an account with users, mailboxes and sequences, but without contacts and leads."""
     rng = random.Random(f"account {seed}")
-    insert(
-        connection,
-        "account_users",
-        (
-            {**user._asdict(), "abilities": as_text(abilities)}
-            for user, abilities in zip(users, ABILITIES.values(), strict=True)
-        ),
-    )
     mailboxes = list(_mailboxes(users, rng))
-    insert(connection, "mailboxes", mailboxes)
     owners = dict(zip(ABILITIES, users, strict=True))
     designs = [ACCOUNT["sequence"] | own for own in (*ACCOUNT["sequences"], *_plain_designs(rng))]
     sequences = [_sequence(each, owners[each["user"]], mailboxes, rng) for each in designs]
     sequences.sort(key=lambda row: row["created_at"], reverse=True)
-    insert(connection, "sequences", sequences)
+    return Account(
+        {user.id: user._asdict() | ABILITIES[name] for name, user in owners.items()},
+        {mailbox["id"]: mailbox for mailbox in mailboxes},
+        {sequence["id"]: sequence for sequence in sequences},
+    )
 
 
 def _mailboxes(users: Sequence[User], rng: random.Random) -> Iterator[Row]:
@@ -61,15 +56,18 @@ def _mailboxes(users: Sequence[User], rng: random.Random) -> Iterator[Row]:
         local, _, domain = user.email.partition("@")
         always_active = turn in {0, 3}
         created = random_moment(rng, 60, 900)
+        identifier = new_hex_id(rng)
         yield {
-            "id": new_hex_id(rng),
+            "id": identifier,
             "email": user.email if turn == 0 else f"{local}@{domains[turn]}.{domain}",
             "email_provider": spec.EMAIL_PROVIDERS[(place + turn) % len(spec.EMAIL_PROVIDERS)],
             "daily_email_limit": rng.choice((20, 30, 40, 50, 50, 80, 100, 150)),
             "status": "active" if always_active else spec.MAILBOX_STATUSES[place % 3],
-            "user_id": user.id,
+            "user": user._asdict(),
             "created_at": format_timestamp(created),
             "updated_at": format_timestamp(created + timedelta(days=rng.randrange(1, 59))),
+            spec.LINKS_KEY: {"self": link(spec.UPDATE_MAILBOX.path.format(id=identifier), {})},
+            "user_email": user.email,
         }
 
 
@@ -89,17 +87,20 @@ def _plain_designs(rng: random.Random) -> Iterator[Row]:
 
 def _sequence(design: Row, user: User, mailboxes: Sequence[Row], rng: random.Random) -> Row:
     created = random_moment(rng, 30, 700)
-    senders = [box for box in mailboxes if box["user_id"] == user.id and box["status"] == "active"]
+    senders = [
+        box for box in mailboxes if box["user"]["id"] == user.id and box["status"] == "active"
+    ]
     if design["broken_mailbox"]:
         senders += [box for box in mailboxes if box["status"] == "needs_reconnection"][:1]
     return {
+        **design,
         "id": new_hex_id(rng),
         "name": design["name"].format(quarter=f"Q{(created.month + 2) // 3} {created.year}"),
-        "status": design["status"],
         "created_at": format_timestamp(created),
         "updated_at": format_timestamp(created + timedelta(days=rng.randrange(1, 29))),
         "created_by_user_id": user.id,
         "created_by_user_email": user.email,
-        "shows": design["shows"],
-        "design": as_text({**design, "mailbox_ids": [box["id"] for box in senders]}),
+        "senders": senders,
+        "open_rate": 0.5,
+        "reply_rate": 0.1,
     }

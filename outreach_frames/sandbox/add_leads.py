@@ -16,7 +16,7 @@ from typing import Any
 
 from outreach_frames import spec
 from outreach_frames.sandbox.rules import email_key
-from outreach_frames.sandbox.store import Row, Store, as_text, insert, insert_contacts
+from outreach_frames.sandbox.store import Account, Row, Store
 from outreach_frames.sandbox.submission import EMAIL, Lead, Submission
 
 MAX_LEADS_PER_SEQUENCE = 20_000
@@ -42,10 +42,10 @@ _NEEDED_ABILITIES: Mapping[str, tuple[frozenset[str], str, str]] = {
 
 
 def _find_problems(
-    store: Store, sequence: Row, submission: Submission
+    account: Account, sequence: Row, submission: Submission
 ) -> Iterator[tuple[str, str]]:
     """Yield the code and the message of each reason why the request cannot be completed."""
-    user = store.user(sequence["created_by_user_id"])
+    user = account.users[sequence["created_by_user_id"]]
     count, stages, status = len(submission.leads), set(sequence["stages"]), sequence["status"]
     if not spec.SEQUENCE_STATUSES[status]:
         yield "invalid_sequence_status", f"The sequence is {status}"
@@ -58,11 +58,11 @@ def _find_problems(
         yield "missing_lead_field", f"Lead fields are missing: {', '.join(missing)}"
     if empty := [name for name in sequence["sender_fields"] if name not in user["sender_fields"]]:
         yield "missing_sender_field", f"{user['email']} has empty fields: {', '.join(empty)}"
-    if unusable := _unusable_mailboxes(store, sequence, submission):
+    if unusable := _unusable_mailboxes(account, sequence, submission):
         problem = "Mailboxes are not active or not connected"
         yield "mailbox_unusable", f"{problem}: {', '.join(unusable)}"
     room = MAX_LEADS_PER_SEQUENCE if sequence["room"] is None else sequence["room"]
-    room -= store.count_leads(sequence["id"])
+    room -= len(account.leads_in(sequence["id"]))
     if count > room:
         most = f"A sequence holds at most {MAX_LEADS_PER_SEQUENCE} leads"
         yield "max_leads_threshold_reached", f"{most}; there is room for {room} more"
@@ -80,13 +80,13 @@ def _missing_lead_fields(sequence: Row, leads: Sequence[Lead]) -> list[str]:
     return [f"{name} ({count} leads)" for name, count in counts.items() if count]
 
 
-def _unusable_mailboxes(store: Store, sequence: Row, submission: Submission) -> list[str]:
+def _unusable_mailboxes(account: Account, sequence: Row, submission: Submission) -> list[str]:
     """Return the emails of the sending mailboxes that are not active."""
-    custom, mailboxes = submission.settings.custom_mailboxes, store.mailboxes()
+    custom = submission.settings.custom_mailboxes
     if custom is None:
-        own = [box for box in mailboxes if box["id"] in sequence["mailbox_ids"]]
-        return [box["email"] for box in own if box["status"] != "active"]
-    usable = {email_key(box["email"]) for box in mailboxes if box["status"] == "active"}
+        return [box["email"] for box in sequence["senders"] if box["status"] != "active"]
+    boxes = account.mailboxes.values()
+    usable = {email_key(box["email"]) for box in boxes if box["status"] == "active"}
     return [email for email in custom if email_key(email) not in usable]
 
 
@@ -96,36 +96,33 @@ SKIP_LISTS = tuple(
 )
 
 
+EXCLUDED, RECENT, HERE, DRAFT, ACTIVE = SKIP_LISTS
+
+
 def add_leads(
     store: Store, sequence: Row, submission: Submission, now: str
 ) -> tuple[int, dict[str, Any]]:
-    """Add leads and contacts in one transaction; return the response's status and body."""
-    with store.connection:
-        store.connection.execute("BEGIN IMMEDIATE")
-        problems = _find_problems(store, sequence, submission)
-        errors = [{"error_code": code, "message": message} for code, message in problems]
-        if errors:
-            return 422, {spec.VALIDATION_ERRORS_KEY: errors}
-        kept, duplicates = _drop_duplicates(submission.leads)
-        known = _known_keys(store, sequence["id"], [key for lead in kept for key in lead.keys])
-        skipped: dict[str, list[dict[str, str | None]]] = {name: [] for name in SKIP_LISTS}
-        added = []
-        for lead in kept:
-            name = _find_skip_list(lead, known)
-            if name is None:
-                added.append(lead)
-            else:
-                skipped[name].append(lead.reference)
-        since = {"added_at": now, "added_day": store.world()["days"]}
-        rows = (
-            {"sequence_id": sequence["id"], **lead.columns, "data": as_text(lead.data), **since}
-            for lead in added
-        )
-        insert(store.connection, "leads", rows)
-        insert_contacts(store.connection, (lead.contact for lead in added if lead.email))
+    """Add leads and contacts; return the response's status and body."""
+    account = store.account
+    problems = _find_problems(account, sequence, submission)
+    errors = [{"error_code": code, "message": message} for code, message in problems]
+    if errors:
+        return 422, {spec.VALIDATION_ERRORS_KEY: errors}
+    kept, duplicates = _drop_duplicates(submission.leads)
+    skipped: dict[str, list[dict[str, str | None]]] = {name: [] for name in SKIP_LISTS}
+    # Find all lists first, because adding a lead changes them.
+    lists = [_find_skip_list(lead, account, sequence["id"]) for lead in kept]
+    for lead, name in zip(kept, lists, strict=True):
+        if name is not None:
+            skipped[name].append(lead.reference)
+            continue
+        since = {"added_at": now, "added_day": store.days}
+        account.add_lead(sequence["id"], lead.email, lead.profnet_url, data=lead.data, **since)
+        if lead.email:
+            account.add_contact(lead.contact)
     return 200, {
         "total": len(submission.leads),
-        "total_added_to_sequence": len(added),
+        "total_added_to_sequence": lists.count(None),
         **duplicates,
         **skipped,
     }
@@ -150,27 +147,20 @@ def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[
     }
 
 
-def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str, set[str]]:
-    """Return the matching keys per list of skipped leads."""
-    here, draft, active = set(), set(), set()
-    for key, row in store.known("leads JOIN sequences ON sequences.id = sequence_id", keys):
-        if row["sequence_id"] == sequence_id:
-            here.add(key)
-        elif row["status"] == "draft":
-            draft.add(key)
-        elif row["status"] in {"active", "paused"}:
-            active.add(key)
-    excluded, recent = (
-        {key for key, _ in store.known(table, keys)}
-        for table in ("exclusion_list", "recently_contacted")
-    )
-    return dict(zip(SKIP_LISTS, (excluded, recent, here, draft, active), strict=True))
-
-
-def _find_skip_list(lead: Lead, known: Mapping[str, set[str]]) -> str | None:
+def _find_skip_list(lead: Lead, account: Account, sequence_id: str) -> str | None:
     """Return the name of the list that skips the lead, or None to add the lead."""
+    places = {place for key in lead.keys for place in account.places.get(key, ())}
+    names = {HERE if place == sequence_id else _list_of(account, place) for place in places}
     for name in SKIP_LISTS:
-        overridden = lead.overrides.get(spec.CHECK_OVERRIDES.get(name, ""))
-        if not overridden and any(key in known[name] for key in lead.keys):
+        is_overridden = lead.overrides.get(spec.CHECK_OVERRIDES.get(name, ""), False)
+        if name in names and not is_overridden:
             return name
     return None
+
+
+def _list_of(account: Account, place: str) -> str | None:
+    """Return the name of the list of leads that are in a sequence already, or in a list."""
+    if place in SKIP_LISTS:
+        return place
+    status = account.sequences[place]["status"]
+    return {"draft": DRAFT, "active": ACTIVE, "paused": ACTIVE}.get(status)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from outreach_frames import spec
 from outreach_frames.sandbox import rules
@@ -42,7 +41,7 @@ def make_app(service: Service) -> Starlette:
             Route(
                 # An email may contain a slash, sent as %2F and already decoded here.
                 endpoint.path.replace("{email}", "{email:path}"),
-                Operation(service, endpoint),
+                partial(_handle, service, endpoint),
                 methods=[endpoint.method],
             )
             for endpoint in spec.ENDPOINTS
@@ -50,7 +49,7 @@ def make_app(service: Service) -> Starlette:
         + [Route("/openapi.json", _openapi)],
         # DNS rebinding would send requests for other hosts.
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False)],
-        exception_handlers={HTTPException: _routing_error},
+        exception_handlers={HTTPException: _routing_error, ClientDisconnect: _disconnected},
     )
     app.router.redirect_slashes = False
     return app
@@ -60,34 +59,27 @@ async def _openapi(_request: Request) -> Response:
     return Response(_OPENAPI.read_bytes(), media_type="application/json")
 
 
-@dataclass(slots=True)
-class Operation:
-    """The ASGI application of one endpoint."""
+async def _handle(service: Service, endpoint: spec.Endpoint, request: Request) -> ASGIApp:
+    """Handle one request of an operation."""
+    if not _is_authorized(service, request.headers.get(spec.AUTHORIZATION_HEADER, "")):
+        reply = error_reply(rules.Refusal(401, "The token is missing or wrong."))
+        return partial(_deliver, reply.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME))
+    query, body = tuple(request.query_params.multi_items()), await request.body()
+    if len(body) > rules.MAX_BODY_BYTES:
+        message = f"The body is too large. Send at most {rules.MAX_BODY_BYTES:,} bytes."
+        return partial(_deliver, error_reply(rules.Refusal(413, message)))
+    call = Call(endpoint, request.path_params, query, body)
+    return partial(_deliver, service.faults.respond(call, partial(respond, service)))
 
-    service: Service
-    endpoint: spec.Endpoint
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
-        with suppress(ClientDisconnect):
-            reply = await self._reply(Request(scope, receive))
-            await _deliver(reply, scope, receive, send)
+def _is_authorized(service: Service, header: str) -> bool:
+    scheme, _, token = header.partition(" ")
+    right = secrets.compare_digest(token.strip().encode(), service.api_key.encode())
+    return right and scheme.lower() == spec.AUTHORIZATION_SCHEME.lower()
 
-    async def _reply(self, request: Request) -> Reply:
-        if not self._is_authorized(request.headers.get(spec.AUTHORIZATION_HEADER, "")):
-            reply = error_reply(rules.Refusal(401, "The token is missing or wrong."))
-            return reply.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME)
-        query, body = tuple(request.query_params.multi_items()), await request.body()
-        if len(body) > rules.MAX_BODY_BYTES:
-            message = f"The body is too large. Send at most {rules.MAX_BODY_BYTES:,} bytes."
-            return error_reply(rules.Refusal(413, message))
-        call = Call(self.endpoint, request.path_params, query, body)
-        return self.service.faults.respond(call, partial(respond, self.service))
 
-    def _is_authorized(self, header: str) -> bool:
-        scheme, _, token = header.partition(" ")
-        right = secrets.compare_digest(token.strip().encode(), self.service.api_key.encode())
-        return right and scheme.lower() == spec.AUTHORIZATION_SCHEME.lower()
+async def _disconnected(_request: Request, _error: Exception) -> Response:
+    return Response()  # nobody receives it
 
 
 async def _routing_error(_request: Request, error: Exception) -> Response:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from email.utils import formatdate
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -54,6 +54,7 @@ class Reply:
 
 
 Handler = Callable[[Call], Reply]
+Effect = Callable[["Fault", Handler, Call], Reply]
 Document = dict[str, Any]
 
 
@@ -128,28 +129,29 @@ def as_fault(value: FaultLike) -> Fault:
         raise ValueError(f"A fault needs a kind, and may have {names}: {error}.") from error
 
 
-def _retry_after(fault: Fault) -> str:
+def _seconds(fault: Fault) -> str:
     value = 1 if fault.retry_after is None else fault.retry_after
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _retry_after_date(fault: Fault) -> str:
+def _http_date(fault: Fault) -> str:
     """Return Retry-After as an HTTP date, rounded up so that it is never too early."""
-    text = _retry_after(fault)
+    text = _seconds(fault)
     if text == fault.retry_after:
         return text
     return formatdate(math.ceil(time.time() + float(text)), usegmt=True)
 
 
-def _refuse(
-    status: int, message: str, header: Callable[[Fault], str] | None, fault: Fault, *_: object
-) -> Reply:
-    reply = Reply(status, error_body(status, message))
-    return reply.with_header(spec.RETRY_AFTER_HEADER, header(fault)) if header else reply
+def _refusing(
+    status: int, value: Callable[[Fault], str] | None = None, header: str = spec.RETRY_AFTER_HEADER
+) -> Effect:
+    """Return the effect that refuses a request, with a header if it has a value."""
 
+    def refuse(fault: Fault, *_: object) -> Reply:
+        reply = Reply(status, error_body(status, _MESSAGES[status]))
+        return reply.with_header(header, value(fault)) if value else reply
 
-def _refuse_until_reset(fault: Fault, *_: object) -> Reply:
-    return _refuse(429, _TOO_MANY, None, fault).with_header("RateLimit-Reset", _retry_after(fault))
+    return refuse
 
 
 def _describe(status: int, *errors: Document) -> Reply:
@@ -198,16 +200,14 @@ def _refuse_contact(*_: object) -> Reply:
     return _describe(451, {"code": code, "title": "Unavailable for legal reasons"})
 
 
-def _add_wait(header: Callable[[Fault], str], fault: Fault, handle: Handler, call: Call) -> Reply:
-    return handle(call).with_header(spec.RETRY_AFTER_HEADER, header(fault))
+def _waiting(value: Callable[[Fault], str]) -> Effect:
+    return lambda fault, handle, call: handle(call).with_header(
+        spec.RETRY_AFTER_HEADER, value(fault)
+    )
 
 
-def _drop_before(_fault: Fault, _handle: Handler, _call: Call) -> Reply:
-    return Reply(500, b"", delivery="dropped")
-
-
-def _break(delivery: Delivery, fault: Fault, handle: Handler, call: Call) -> Reply:
-    return replace(handle(call), delivery=delivery, delay=fault.delay)
+def _changing(**fields: Any) -> Effect:
+    return lambda fault, handle, call: replace(handle(call), delay=fault.delay, **fields)
 
 
 def _cut_gzip(_fault: Fault, handle: Handler, call: Call) -> Reply:
@@ -216,15 +216,18 @@ def _cut_gzip(_fault: Fault, handle: Handler, call: Call) -> Reply:
     return replace(reply, body=packed[: len(packed) // 2]).with_header("Content-Encoding", "gzip")
 
 
-def _edit(
-    change: Callable[[Fault, Document], object], fault: Fault, handle: Handler, call: Call
-) -> Reply:
-    reply = handle(call)
-    if reply.status != 200:
-        return reply
-    document = msgspec.json.decode(reply.body)
-    change(fault, document)
-    return replace(reply, body=msgspec.json.encode(document))
+def _editing(change: Callable[[Fault, Document], object]) -> Effect:
+    """Return the effect that changes the JSON of a successful response."""
+
+    def edit(fault: Fault, handle: Handler, call: Call) -> Reply:
+        reply = handle(call)
+        if reply.status != 200:
+            return reply
+        document = msgspec.json.decode(reply.body)
+        change(fault, document)
+        return replace(reply, body=msgspec.json.encode(document))
+
+    return edit
 
 
 def _repeat_next(_fault: Fault, document: Document) -> None:
@@ -250,85 +253,79 @@ def _drift(fault: Fault, handle: Handler, call: Call) -> Reply:
         page = search.get(page_field, 1)
         people = document[spec.RESULTS_KEY]
         if page > 1 and people:
-            before = handle(
-                replace(call, body=msgspec.json.encode(search | {page_field: page - 1}))
-            )
-            last = msgspec.json.decode(before.body)[spec.RESULTS_KEY][-1:]
-            document[spec.RESULTS_KEY] = last + people[:-1]
+            former = msgspec.json.encode(search | {page_field: page - 1})
+            before = msgspec.json.decode(handle(replace(call, body=former)).body)
+            document[spec.RESULTS_KEY] = before[spec.RESULTS_KEY][-1:] + people[:-1]
 
-    return _edit(change, fault, handle, call)
+    return _editing(change)(fault, handle, call)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """The effect of a kind of fault, and the endpoints that it supports."""
 
     description: str
-    apply: Callable[[Fault, Handler, Call], Reply]
+    apply: Effect
     endpoints: tuple[spec.Endpoint, ...] = spec.ENDPOINTS
 
 
 _LISTS = (*spec.LISTS, spec.GET_LEAD_LIST)
-_TOO_MANY, _BUSY = "Too many requests.", "The service is busy."
+_MESSAGES = {
+    401: "The token was revoked.",
+    429: "Too many requests.",
+    500: "Something went wrong.",
+    503: "The service is busy.",
+}
 
 KINDS: Mapping[str, Kind] = {
-    "rate_limit": Kind(
-        "429 with Retry-After in seconds", partial(_refuse, 429, _TOO_MANY, _retry_after)
+    "rate_limit": Kind("429 with Retry-After in seconds", _refusing(429, _seconds)),
+    "rate_limit_date": Kind("429 with Retry-After as an HTTP date", _refusing(429, _http_date)),
+    "rate_limit_bare": Kind("429 without Retry-After", _refusing(429)),
+    "rate_limit_reset": Kind(
+        "429 with RateLimit-Reset in seconds", _refusing(429, _seconds, "RateLimit-Reset")
     ),
-    "rate_limit_date": Kind(
-        "429 with Retry-After as an HTTP date", partial(_refuse, 429, _TOO_MANY, _retry_after_date)
-    ),
-    "rate_limit_bare": Kind("429 without Retry-After", partial(_refuse, 429, _TOO_MANY, None)),
-    "rate_limit_reset": Kind("429 with RateLimit-Reset in seconds", _refuse_until_reset),
-    "retry_after": Kind("200 with Retry-After in seconds", partial(_add_wait, _retry_after)),
-    "retry_after_date": Kind(
-        "200 with Retry-After as an HTTP date", partial(_add_wait, _retry_after_date)
-    ),
-    "server_error": Kind("500", partial(_refuse, 500, "Something went wrong.", None)),
-    "unavailable": Kind(
-        "503 with Retry-After in seconds", partial(_refuse, 503, _BUSY, _retry_after)
-    ),
-    "unavailable_bare": Kind("503 without Retry-After", partial(_refuse, 503, _BUSY, None)),
+    "retry_after": Kind("200 with Retry-After in seconds", _waiting(_seconds)),
+    "retry_after_date": Kind("200 with Retry-After as an HTTP date", _waiting(_http_date)),
+    "server_error": Kind("500", _refusing(500)),
+    "unavailable": Kind("503 with Retry-After in seconds", _refusing(503, _seconds)),
+    "unavailable_bare": Kind("503 without Retry-After", _refusing(503)),
     "refused_value": Kind(
         "400 with an error object that points at a value of the request", _refuse_value
     ),
     "refused_lead": Kind(
         "400 that points at each lead whose email begins with refused@; other requests succeed",
-        _refuse_lead,
-        (spec.ADD_LEADS,),
+        *(_refuse_lead, (spec.ADD_LEADS,)),
     ),
     "refused_contact": Kind(
         "451, unavailable for legal reasons", _refuse_contact, (spec.GET_CONTACT_BY_EMAIL,)
     ),
     "media_type": Kind(
         "the media type is application/vnd.sandbox+json",
-        lambda _fault, handle, call: replace(
-            handle(call), media_type="application/vnd.sandbox+json"
-        ),
+        _changing(media_type="application/vnd.sandbox+json"),
     ),
-    "token_revoked": Kind("401", partial(_refuse, 401, "The token was revoked.", None)),
-    "drop_before_commit": Kind("the connection breaks before the request is handled", _drop_before),
+    "token_revoked": Kind("401", _refusing(401)),
+    "drop_before_commit": Kind(
+        "the connection breaks before the request is handled",
+        lambda *_: Reply(500, b"", delivery="dropped"),
+    ),
     "drop_after_commit": Kind(
-        "the connection breaks after the request is handled", partial(_break, "dropped")
+        "the connection breaks after the request is handled", _changing(delivery="dropped")
     ),
-    "truncated_body": Kind("the body ends before its Content-Length", partial(_break, "short")),
+    "truncated_body": Kind("the body ends before its Content-Length", _changing(delivery="short")),
     "truncated_gzip": Kind("a gzip body that is cut in half", _cut_gzip),
-    "slow_body": Kind("the body arrives one byte at a time", partial(_break, "slow")),
+    "slow_body": Kind("the body arrives one byte at a time", _changing(delivery="slow")),
     "repeated_next_link": Kind(
-        "the next link leads to the same page", partial(_edit, _repeat_next), _LISTS
+        "the next link leads to the same page", _editing(_repeat_next), _LISTS
     ),
     "foreign_next_link": Kind(
-        "the next link leads to another host", partial(_edit, _foreign_next), _LISTS
+        "the next link leads to another host", _editing(_foreign_next), _LISTS
     ),
     "page_drift": Kind(
         "from page 2 on, people move back by one place: one person appears twice, another never",
-        _drift,
-        (spec.SEARCH_PEOPLE,),
+        *(_drift, (spec.SEARCH_PEOPLE,)),
     ),
     "errors": Kind(
         "200 with an entry in _errors",
-        partial(_edit, _add_errors),
-        (spec.SEARCH_PEOPLE, spec.GET_LEAD_LIST),
+        *(_editing(_add_errors), (spec.SEARCH_PEOPLE, spec.GET_LEAD_LIST)),
     ),
 }
 
@@ -337,11 +334,9 @@ class Faults:
     """The active faults and their counts; one thread serves all requests, so no lock is needed."""
 
     def __init__(self, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> None:
-        if faults is None:
-            faults = ()
-        elif isinstance(faults, Fault | Mapping | str):
+        if isinstance(faults, Fault | Mapping | str):
             faults = (faults,)
-        self.active: Final = tuple(as_fault(each) for each in faults)
+        self.active: Final = tuple(as_fault(each) for each in faults or ())
         # Requests by the place of a fault.
         self._seen: Counter[int] = Counter()
         self._affected: Counter[int] = Counter()
@@ -355,13 +350,14 @@ class Faults:
         return handle(call)
 
     def _affects(self, place: int, fault: Fault, endpoint: spec.Endpoint) -> bool:
-        supported = endpoint in KINDS[fault.kind].endpoints
-        if not supported or fault.endpoint not in {None, endpoint.name}:
+        named = fault.endpoint in {None, endpoint.name}
+        if not named or endpoint not in KINDS[fault.kind].endpoints:
             return False
         self._seen[place] += 1
-        if self._seen[place] <= fault.after or self._affected[place] == fault.times:
-            return False
-        if self._rng.random() >= fault.probability:
-            return False
-        self._affected[place] += 1
-        return True
+        is_affected = (
+            self._seen[place] > fault.after
+            and self._affected[place] != fault.times
+            and self._rng.random() < fault.probability
+        )
+        self._affected[place] += is_affected
+        return is_affected

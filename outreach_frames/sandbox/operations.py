@@ -6,10 +6,11 @@ ids are skipped; contacts are returned in the account's order, not in that of th
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -22,7 +23,7 @@ from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Row, Store
 from outreach_frames.sandbox.submission import Submission
 
-Item = Mapping[str, Any]
+T = TypeVar("T")
 SIZE, AFTER, BEFORE = spec.PAGE_SIZE.name, spec.PAGE_AFTER.name, spec.PAGE_BEFORE.name
 
 SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
@@ -49,14 +50,12 @@ def _json_reply(document: object) -> Reply:
 
 def list_sequences(service: Service, call: Call) -> Reply:
     """GET /sequences: `name` matches any part of a name, emails match in any case."""
-    return _page(service.store.sequences(), call)
+    return _page(service.store.account.sequences, call)
 
 
 def add_leads(service: Service, call: Call) -> Reply:
     """POST /sequences/{id}/leads: see the modules `submission` and `add_leads`."""
-    sequence = service.store.sequence(call.path_values["id"])
-    if sequence is None:
-        raise rules.Refusal(404, "There is no sequence with that id.")
+    sequence = _find(service.store.account.sequences, call)
     submission = rules.read_body(call.body, Submission)
     now = format_timestamp(service.now())
     status, document = adding.add_leads(service.store, sequence, submission, now)
@@ -68,8 +67,9 @@ def get_contacts(service: Service, call: Call) -> Reply:
     ids = [value for _, value in call.query]
     if not 1 <= len(ids) <= spec.MAX_CONTACT_IDS:
         limit, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
-        raise rules.bad_request(f"{name} must be given 1 to {limit} times")
-    found = [msgspec.json.decode(one) for one in service.store.documents("contacts", "id", ids)]
+        raise rules.Refusal(400, f"{name} must be given 1 to {limit} times")
+    contacts = service.store.account.contacts.items()
+    found = [msgspec.json.decode(contact) for name, contact in contacts if name in ids]
     for contact in found:
         del contact["recent_activity"]
     return _json_reply({spec.CONTACTS_KEY: found})
@@ -77,11 +77,11 @@ def get_contacts(service: Service, call: Call) -> Reply:
 
 def get_contact_by_email(service: Service, call: Call) -> Reply:
     """GET /contacts/email/{email}: the email matches in any case."""
-    key = rules.email_key(call.path_values["email"])
-    found = service.store.documents("contacts", "email_key", [key])
-    if not found:
+    account = service.store.account
+    contact_id = account.contact_ids.get(rules.email_key(call.path_values["email"]))
+    if contact_id is None:
         raise rules.Refusal(404, "There is no contact with that email.")
-    return Reply(200, found[0])
+    return Reply(200, account.contacts[contact_id])
 
 
 def search_people(service: Service, call: Call) -> Reply:
@@ -100,47 +100,46 @@ def search_people(service: Service, call: Call) -> Reply:
 
 def get_lead_list(service: Service, call: Call) -> Reply:
     """GET /lead-lists/{id}: a page of its leads; the cursor is a lead's id."""
-    found = service.store.documents("lead_lists", "id", [call.path_values["id"]])
-    if not found:
-        raise rules.Refusal(404, "There is no lead list with that id.")
-    lead_list = msgspec.json.decode(found[0])
-    page, links = _paginate(lead_list[spec.LEADS_KEY], call)
+    lead_list = msgspec.json.decode(_find(service.store.account.lead_lists, call))
+    page, links = _paginate({lead["id"]: lead for lead in lead_list[spec.LEADS_KEY]}, call)
     return _json_reply(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
 
 
 def list_mailboxes(service: Service, call: Call) -> Reply:
     """GET /mailboxes: `user_email` matches in any case."""
-    return _page([_mailbox(row) for row in service.store.mailboxes()], call)
+    return _page(service.store.account.mailboxes, call)
 
 
 def update_mailbox(service: Service, call: Call) -> Reply:
     """PATCH /mailboxes/{id}: the new limit applies immediately."""
     limit = rules.read_body(call.body, rules.DailyEmailLimit).daily_email_limit
-    mailbox_id = call.path_values["id"]
-    if not service.store.set_daily_email_limit(mailbox_id, limit, format_timestamp(service.now())):
-        raise rules.Refusal(404, "There is no mailbox with that id.")
-    (row,) = (row for row in service.store.mailboxes() if row["id"] == mailbox_id)
-    return _json_reply(_select_fields(_mailbox(row), spec.MAILBOX))
+    mailbox = _find(service.store.account.mailboxes, call)
+    # The world's date may be later than the clock, so keep the later time.
+    updated = max(mailbox["updated_at"], format_timestamp(service.now()))
+    mailbox |= {"daily_email_limit": limit, "updated_at": updated}
+    return _json_reply(_select_fields(mailbox, spec.MAILBOX))
 
 
-def _page(rows: Sequence[Row], call: Call) -> Reply:
-    page, links = _paginate(rows, call)
+def _find(items: Mapping[str, T], call: Call) -> T:
+    """Return the item with the id in the path."""
+    try:
+        return items[call.path_values["id"]]
+    except KeyError:
+        raise rules.Refusal(404, f"There is no {call.endpoint.identifies} with that id.") from None
+
+
+def _page(items: Mapping[str, Row], call: Call) -> Reply:
+    page, links = _paginate(items, call)
     listed = call.endpoint.listed
-    items = [_select_fields(row, listed.members) for row in page]
-    return _json_reply({listed.name: items, spec.LINKS_KEY: links})
+    rows = [_select_fields(row, listed.members) for row in page]
+    return _json_reply({listed.name: rows, spec.LINKS_KEY: links})
 
 
-def _select_fields(row: Mapping[str, Any], fields: Sequence[spec.Field]) -> Row:
+def _select_fields(row: Row, fields: Sequence[spec.Field]) -> Row:
     return {field.name: row[field.name] for field in fields if field.name in row}
 
 
-def _mailbox(row: Row) -> Row:
-    user = {field.name: row[f"user_{field.name}"] for field in spec.MAILBOX_USER}
-    own = rules.link(spec.UPDATE_MAILBOX.path.format(id=row["id"]), {})
-    return row | {"user": user, spec.LINKS_KEY: {"self": own}}
-
-
-def _paginate(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, dict[str, str]]]:
+def _paginate(items: Mapping[str, Row], call: Call) -> tuple[list[Row], dict[str, dict[str, str]]]:
     """Return the requested page of a list and its links.
 
     A cursor may name an item that the filters exclude; its position in the whole list counts. If
@@ -148,40 +147,41 @@ def _paginate(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, 
     """
     path, query = call.path, dict(call.query)
     size = int(query.get(SIZE, rules.DEFAULT_PAGE_SIZE))
-    filters = {name: value for name, value in query.items() if name not in (AFTER, BEFORE)}
-    if AFTER in query and BEFORE in query:
-        raise rules.bad_request(f"{AFTER} and {BEFORE} cannot be combined")
-    places = {item["id"]: place for place, item in enumerate(items)}
-    for name in (AFTER, BEFORE):
-        if name in query and query[name] not in places:
-            raise rules.bad_request(f"{name} must be the id of an item in this list")
+    cursors = [name for name in (AFTER, BEFORE) if name in query]
+    filters = {name: value for name, value in query.items() if name not in cursors}
+    if len(cursors) > 1:
+        raise rules.Refusal(400, f"{AFTER} and {BEFORE} cannot be combined")
+    for name in cursors:
+        if query[name] not in items:
+            raise rules.Refusal(400, f"{name} must be the id of an item in this list")
+    ids = list(items)
     kept = [
-        item
-        for item in items
+        place
+        for place, item in enumerate(items.values())
         if all(_matches(item, name, value) for name, value in filters.items() if name != SIZE)
     ]
     start, stop = 0, size
     if BEFORE in query:
-        stop = sum(places[item["id"]] < places[query[BEFORE]] for item in kept)
+        stop = bisect_left(kept, ids.index(query[BEFORE]))
         start = max(0, stop - size)
     elif AFTER in query:
-        start = sum(places[item["id"]] <= places[query[AFTER]] for item in kept)
+        start = bisect_right(kept, ids.index(query[AFTER]))
         stop = start + size
-    page = kept[start:stop]
+    page = [ids[place] for place in kept[start:stop]]
     links = {"self": rules.link(path, query)}
     if stop < len(kept):
-        links["next"] = rules.link(path, filters | ({AFTER: page[-1]["id"]} if page else {}))
+        links["next"] = rules.link(path, filters | ({AFTER: page[-1]} if page else {}))
     if start > 0 and page:
+        cursor = {}
         if spec.PAGE_BEFORE in call.endpoint.query:
-            links["prev"] = rules.link(path, filters | {BEFORE: page[0]["id"]})
+            cursor = {BEFORE: page[0]}
         elif start > size:
-            links["prev"] = rules.link(path, filters | {AFTER: kept[start - size - 1]["id"]})
-        else:
-            links["prev"] = rules.link(path, filters)
-    return page, links
+            cursor = {AFTER: ids[kept[start - size - 1]]}
+        links["prev"] = rules.link(path, filters | cursor)
+    return [items[identifier] for identifier in page], links
 
 
-def _matches(item: Item, name: str, value: str) -> bool:
+def _matches(item: Row, name: str, value: str) -> bool:
     """Check a filter: names contain the value, emails ignore case, other fields are equal."""
     if name == "name":
         return value.casefold() in item[name].casefold()

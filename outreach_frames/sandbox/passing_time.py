@@ -24,8 +24,9 @@ from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.account import format_timestamp
 from outreach_frames.sandbox.companies import LEADERSHIP, Employer, companies, size_label
 from outreach_frames.sandbox.records import EVENT_TYPES, SEQUENCE_TYPES
+from outreach_frames.sandbox.rules import email_key
 from outreach_frames.sandbox.search import words
-from outreach_frames.sandbox.store import as_text, insert
+from outreach_frames.sandbox.store import Account, Store, as_text, insert
 from outreach_frames.sandbox.world import TODAY, new_rng
 
 MAX_DAYS: Final = 3_650
@@ -41,9 +42,9 @@ SENT, OPENED, REPLIED = EVENT_TYPES[:3]
 _MAX_HOURS = {SENT: 23, OPENED: 48, REPLIED: 167}
 
 
-def advance_world(connection: sqlite3.Connection, days: int) -> None:
-    """Advance a world by one day or more, in one transaction."""
-    ((seed, passed, positions),) = connection.execute("SELECT seed, days, positions FROM world")
+def advance_world(store: Store, days: int) -> None:
+    """Advance a world by one day or more."""
+    connection, seed, passed, positions = store.connection, store.seed, store.days, store.positions
     rng = new_rng(seed, f"days {passed} to {passed + days}")
     with connection:
         present: dict[int, int] = dict(
@@ -68,10 +69,8 @@ def advance_world(connection: sqlite3.Connection, days: int) -> None:
         count = len(_draw_share([*present], _JOIN, days, rng))
         joining = range(positions, positions + count)
         insert(connection, "people", (careers.new_person(one, market, rng) for one in joining))
-        _record_events(connection, seed, passed, days)
-        connection.execute(
-            "UPDATE world SET days = ?, positions = ?", (passed + days, positions + count)
-        )
+    _record_events(store.account, seed, passed, days)
+    store.days, store.positions = passed + days, positions + count
 
 
 def _draw_share(positions: Sequence[int], monthly: float, days: int, rng: Random) -> set[int]:
@@ -146,34 +145,30 @@ def _grown_headcounts(
     }
 
 
-def _record_events(connection: sqlite3.Connection, seed: int, passed: int, days: int) -> None:
+def _record_events(account: Account, seed: int, passed: int, days: int) -> None:
     """Record the events that added leads have in the next `days` days; `passed` days are over."""
-    leads = connection.execute(
-        "SELECT sequence_id, email_key, name, open_rate, reply_rate, added_at, ? - added_day"
-        " FROM leads JOIN sequences ON sequences.id = sequence_id"
-        " WHERE status = 'active' AND email_key IS NOT NULL AND added_at IS NOT NULL"
-        " ORDER BY leads.position",
-        (passed,),
-    )
-    for sequence_id, key, name, open_rate, reply_rate, added_at, elapsed in leads.fetchall():
-        rng = new_rng(seed, f"events of {key} in {sequence_id}")
-        chance, rates = rng.random(), {SENT: 1, OPENED: open_rate, REPLIED: reply_rate}
-        begin, end = timedelta(days=elapsed), timedelta(days=elapsed + days)
+    for lead in account.leads_in("active"):
+        if lead["email"] is None or "added_at" not in lead:
+            continue
+        key, sequence = email_key(lead["email"]), account.sequences[lead["place"]]
+        rng = new_rng(seed, f"events of {key} in {lead['place']}")
+        chance = rng.random()
+        rates = {SENT: 1, OPENED: sequence["open_rate"], REPLIED: sequence["reply_rate"]}
+        begin = timedelta(days=passed - lead["added_day"])
         after = timedelta()
         for event_type, hours in _MAX_HOURS.items():
             after += timedelta(hours=rng.uniform(1, hours))
             # A rate applies to later events only, so that the past does not change.
-            if begin < after <= end and chance < rates[event_type]:
-                moment = format_timestamp(datetime.fromisoformat(added_at) + after)
-                _record_event(connection, key, moment, event_type, name)
+            if begin < after <= begin + timedelta(days=days) and chance < rates[event_type]:
+                moment = format_timestamp(datetime.fromisoformat(lead["added_at"]) + after)
+                _record_event(account, key, moment, event_type, sequence["name"])
 
 
 def _record_event(
-    connection: sqlite3.Connection, key: str, moment: str, event_type: str, sequence_name: str
+    account: Account, key: str, moment: str, event_type: str, sequence_name: str
 ) -> None:
     """Add an event to a contact's activity, newest first."""
-    (found,) = connection.execute("SELECT document FROM contacts WHERE email_key = ?", (key,))
-    contact = msgspec.json.decode(found[0])
+    contact = msgspec.json.decode(account.contacts[account.contact_ids[key]])
     event = {
         "event_at": moment,
         "event_type": event_type,
@@ -184,6 +179,4 @@ def _record_event(
     contact["recent_activity"].sort(key=itemgetter("event_at"), reverse=True)
     if event_type == SENT:
         contact["last_contacted_at"] = max(contact["last_contacted_at"] or "", moment)
-    connection.execute(
-        "UPDATE contacts SET document = ? WHERE email_key = ?", (msgspec.json.encode(contact), key)
-    )
+    account.contacts[contact["id"]] = msgspec.json.encode(contact)

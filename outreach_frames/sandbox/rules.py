@@ -56,11 +56,6 @@ def error_body(status: int, message: str) -> bytes:
     )
 
 
-def bad_request(message: str) -> Refusal:
-    """Return the refusal for a malformed request."""
-    return Refusal(400, message)
-
-
 def read_body(body: bytes, form: type[Form]) -> Form:
     """Parse and validate a body; NaN and invalid UTF-8 are rejected, 7.0 counts as an integer."""
     try:
@@ -69,7 +64,7 @@ def read_body(body: bytes, form: type[Form]) -> Form:
             fields = {name: _as_integer(value) for name, value in fields.items()}
         return msgspec.convert(fields, form)
     except (ValueError, RecursionError) as error:
-        raise bad_request(f"The body is malformed: {error}") from error
+        raise Refusal(400, f"The body is malformed: {error}") from error
 
 
 def _as_integer(value: object) -> object:
@@ -83,14 +78,14 @@ def check_query(endpoint: spec.Endpoint, query: Query) -> None:
     for name, value in query:
         field = fields.get(name)
         if field is None:
-            raise bad_request(f"{endpoint.label} has no query parameter {name!r}")
+            raise Refusal(400, f"{endpoint.label} has no query parameter {name!r}")
         if field.type != "array" and names.count(name) > 1:
-            raise bad_request(f"{name} must not be repeated")
+            raise Refusal(400, f"{name} must not be repeated")
         if field.values and value not in field.values:
-            raise bad_request(f"{name} must be one of {', '.join(field.values)}, not {value!r}")
+            raise Refusal(400, f"{name} must be one of {', '.join(field.values)}, not {value!r}")
         most = field.maximum or MAX_PAGE_SIZE
         if name == spec.PAGE_SIZE.name and value not in map(str, range(1, most + 1)):
-            raise bad_request(f"{name} must be a whole number from 1 to {most}")
+            raise Refusal(400, f"{name} must be a whole number from 1 to {most}")
 
 
 class DailyEmailLimit(msgspec.Struct, forbid_unknown_fields=True):
@@ -150,14 +145,12 @@ def url_key(url: str) -> str | None:
     return f"{host}{path}" + (f"?{parts.query}" if parts.query else "")
 
 
-def identifiers(email: str | None, profnet_url: str | None) -> dict[str, str | None]:
-    """Return a lead's identifiers and their normalised keys as columns."""
-    return {
-        "email": email,
-        "profnet_url": profnet_url,
-        "email_key": None if email is None else email_key(email),
-        "url_key": None if profnet_url is None else url_key(profnet_url),
-    }
+def lead_keys(email: str | None, profnet_url: str | None) -> dict[str, str]:
+    """Return a lead's identifiers by their normalised keys."""
+    keys = {email_key(email): email} if email else {}
+    if profnet_url and (key := url_key(profnet_url)):
+        keys[key] = profnet_url
+    return keys
 
 
 def link(path: str, query: Mapping[str, str]) -> dict[str, str]:

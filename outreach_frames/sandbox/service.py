@@ -12,12 +12,14 @@ from contextlib import ExitStack, closing
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from outreach_frames.sandbox.add_leads import EXCLUDED, RECENT
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
 from outreach_frames.sandbox.operations import Service
 from outreach_frames.sandbox.passing_time import MAX_DAYS, advance_world
 from outreach_frames.sandbox.records import open_world
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.world import TODAY
+from outreach_frames.spec import LEAD_IDENTIFIERS
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox.server import ServerThread
@@ -71,21 +73,22 @@ class Sandbox:
         self._service = service
         self._server = server
         self._stopped = False
-        store = service.store
+        account = service.store.account
         self.sequence_ids: dict[str, str] = {
-            row["shows"]: row["id"] for row in store.sequences() if row["shows"]
+            one["shows"]: one["id"] for one in account.sequences.values() if one["shows"]
         }
-        self.lead_list_ids: list[str] = store.ids("lead_lists")
-        self.contact_ids: list[str] = store.ids("contacts")
-        self.exclusion_list: list[dict[str, Any]] = store.list_identifiers("exclusion_list")
-        self.recently_contacted: list[dict[str, Any]] = store.list_identifiers("recently_contacted")
-        self.draft_leads: list[dict[str, Any]] = store.leads_by_status("draft")
-        self.active_leads: list[dict[str, Any]] = store.leads_by_status("active", "paused")
-        self._read_date()
+        self.lead_list_ids: list[str] = list(account.lead_lists)
+        self.contact_ids: list[str] = list(account.contacts)
+        self.exclusion_list = self._leads(EXCLUDED)
+        self.recently_contacted = self._leads(RECENT)
+        self.draft_leads = self._leads("draft")
+        self.active_leads = self._leads("active", "paused")
         atexit.register(self.stop)
 
-    def _read_date(self) -> None:
-        self.today: date = TODAY + timedelta(days=self._service.store.world()["days"])
+    @property
+    def today(self) -> date:
+        """The world's date, which `advance` moves forward."""
+        return TODAY + timedelta(days=self._service.store.days)
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -111,7 +114,11 @@ class Sandbox:
         """
         with self._service.store.lock:
             self._require_running()
-            return self._service.store.leads(sequence_id)
+            return self._leads(sequence_id, names=(*LEAD_IDENTIFIERS, "data"))
+
+    def _leads(self, *kinds: str, names: Iterable[str] = LEAD_IDENTIFIERS) -> list[dict[str, Any]]:
+        leads = self._service.store.account.leads_in(*kinds)
+        return [{name: lead[name] for name in names} for lead in leads]
 
     def advance(self, days: int = 30) -> date:
         """Advance the world's date: people change jobs, join and leave, and headcounts change.
@@ -154,9 +161,8 @@ class Sandbox:
             raise ValueError(f"days must be a whole number from 1 to {MAX_DAYS:,}, not {days!r}.")
         with self._service.store.lock:
             self._require_running()
-            advance_world(self._service.store.connection, days)
+            advance_world(self._service.store, days)
             self._service.people.reload()
-            self._read_date()
             return self.today
 
     def set_response_rates(
@@ -193,8 +199,11 @@ class Sandbox:
                 raise ValueError(f"{name} must be a number from 0 to 1, not {rate!r}.")
         with self._service.store.lock:
             self._require_running()
-            if not self._service.store.set_response_rates(sequence_id, open_rate, reply_rate):
+            sequence = self._service.store.account.sequences.get(sequence_id)
+            if sequence is None:
                 raise ValueError(f"There is no sequence with the id {sequence_id!r}.")
+            rates = {"open_rate": open_rate, "reply_rate": reply_rate}
+            sequence |= {name: rate for name, rate in rates.items() if rate is not None}
 
     def _require_running(self) -> None:
         if self._stopped:

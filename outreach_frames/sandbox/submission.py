@@ -8,7 +8,6 @@ an `email` without an @ between two texts, a `profnet_url` without host and path
 
 from __future__ import annotations
 
-import re
 import uuid
 from functools import cached_property
 from typing import Annotated, Any
@@ -17,13 +16,16 @@ from urllib.parse import quote
 from msgspec import Meta, Struct, field
 
 from outreach_frames import spec
-from outreach_frames.sandbox.rules import identifiers
+from outreach_frames.sandbox.rules import email_key, lead_keys, url_key
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 
 # Control characters are excluded: SQLite cuts a text at its first NUL.
-Identifier = Annotated[
-    str, Meta(max_length=spec.MAX_DATA_VALUE_LENGTH, pattern=r"^[^\x00-\x08\x0e-\x1f\x7f]*\Z")
+_CLEAN = r"(?s)^(?!.*[\x00-\x08\x0e-\x1f\x7f])"
+Identifier = Annotated[str, Meta(max_length=spec.MAX_DATA_VALUE_LENGTH, pattern=_CLEAN)]
+Email = Annotated[
+    str,
+    Meta(max_length=spec.MAX_DATA_VALUE_LENGTH, pattern=rf"{_CLEAN}\s*[^\s@]+@[^\s@]+\s*\Z"),
 ]
 DataName = Annotated[
     str, Meta(max_length=spec.MAX_DATA_NAME_LENGTH, pattern=rf"^{spec.DATA_NAME_PATTERN}\Z")
@@ -43,7 +45,7 @@ _URI_CHARACTERS = "!#$%&'()*+,/:;=?@~"
 class Lead(Struct, forbid_unknown_fields=True, dict=True):
     """A lead of a request."""
 
-    email: Identifier | None = None
+    email: Email | None = None
     profnet_url: Identifier | None = None
     data: Data = {}
     overrides: dict[str, bool] = {}
@@ -51,25 +53,16 @@ class Lead(Struct, forbid_unknown_fields=True, dict=True):
     def __post_init__(self) -> None:
         if self.email is None and self.profnet_url is None:
             raise ValueError(f"a lead needs {EMAIL} or {PROFNET_URL}")
-        if self.email is not None and not re.fullmatch(r"\s*[^\s@]+@[^\s@]+\s*", self.email):
-            raise ValueError(f"{EMAIL} must be an email address or null")
-        if self.profnet_url is not None and self.columns["url_key"] is None:
+        if self.profnet_url is not None and url_key(self.profnet_url) is None:
             raise ValueError(f"{PROFNET_URL} must be a profile URL or null")
         unknown = self.overrides.keys() - spec.OVERRIDE_NAMES
         if unknown:
             raise ValueError(f"unknown overrides: {', '.join(sorted(unknown))}")
 
     @cached_property
-    def columns(self) -> dict[str, str | None]:
-        """The identifiers and their keys, as database columns."""
-        return identifiers(self.email, self.profnet_url)
-
-    @property
     def keys(self) -> dict[str, str]:
         """The identifiers by their normalised keys."""
-        columns = self.columns
-        pairs = ((columns["email_key"], self.email), (columns["url_key"], self.profnet_url))
-        return {key: text for key, text in pairs if key and text}
+        return lead_keys(self.email, self.profnet_url)
 
     @property
     def reference(self) -> dict[str, str | None]:
@@ -83,7 +76,7 @@ class Lead(Struct, forbid_unknown_fields=True, dict=True):
         if url and "://" not in url:
             url = f"https://{url}"
         return {
-            "id": str(uuid.uuid5(uuid.NAMESPACE_URL, str(self.columns["email_key"]))),
+            "id": str(uuid.uuid5(uuid.NAMESPACE_URL, email_key(self.email or ""))),
             EMAIL: self.email and self.email.strip(),
             **{name: self.data.get(name) or None for name in _CONTACT_DATA},
             PROFNET_URL: quote(url, _URI_CHARACTERS) or None,

@@ -128,7 +128,7 @@ class TestMailboxes:
         with closing(open_world(20, 0)) as store:
             index, faults = PeopleIndex(store.connection), Faults(None, seed=0)
             service = Service(store, index, "", faults, lambda: datetime(2000, 1, 1, tzinfo=UTC))
-            before = store.mailboxes()[0]
+            before = next(iter(store.account.mailboxes.values())).copy()
             call = Call(spec.UPDATE_MAILBOX, {"id": before["id"]}, body=b'{"daily_email_limit":7}')
             after = msgspec.json.decode(respond(service, call).body)
         assert (after["daily_email_limit"], after["updated_at"]) == (7, before["updated_at"])
