@@ -209,16 +209,25 @@ def _active_filters(filters: Filters) -> dict[str, list[str] | bool]:
 
 
 def _conditions(active: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, str]]:
-    conditions, values = ["1"], {}
-    for name, value in active.items():
-        if isinstance(value, bool):
+    """Return the SQL condition of all filters, and the values that it binds as parameters."""
+    conditions, parameters = ["1"], {}
+    for name, texts in active.items():
+        if isinstance(texts, bool):
             continue
-        opposite = spec.FILTERS_BY_NAME[name].excludes
-        rule = RULES[opposite or name]
-        switch, other_rule = SWITCHES.get(name, ("", rule))
-        condition, prepare = other_rule if active.get(switch) else rule
+        condition, prepare = _rule_of(name, active)
+        # The parameter is a list in JSON, because SQLite binds no tables.
         table = f"(SELECT value FROM json_each(:{name}))"  # noqa: S608 - a name of `spec`
         condition = condition.replace(":values", table)
-        conditions.append(f"NOT ({condition})" if opposite else condition)
-        values[name] = msgspec.json.encode([prepare(text) for text in value]).decode()
-    return " AND ".join(conditions), values
+        is_excluding = bool(spec.FILTERS_BY_NAME[name].excludes)
+        conditions.append(f"NOT ({condition})" if is_excluding else condition)
+        parameters[name] = msgspec.json.encode([*map(prepare, texts)]).decode()
+    return " AND ".join(conditions), parameters
+
+
+def _rule_of(name: str, active: Mapping[str, list[str] | bool]) -> Rule:
+    """Return a filter's rule: that of the filter it is opposite to, or of its active switch."""
+    if name in SWITCHES:
+        switch, rule = SWITCHES[name]
+        if active.get(switch):
+            return rule
+    return RULES[spec.FILTERS_BY_NAME[name].excludes or name]
