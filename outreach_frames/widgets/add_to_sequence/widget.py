@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+import numpy as np
 import pandas as pd
 import traitlets
 
@@ -14,23 +16,26 @@ from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.common.atomic_files import expanded
+from outreach_frames.common.pandas_versions import copy_frame
 from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import OutreachError, ValidationFailedError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.plan import SubmissionPlan
+from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, MAILBOX, MAILBOXES, PROFNET_URL
+from outreach_frames.leads.prepared import RunTarget
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Run
+from outreach_frames.leads.sending.submit import preview, submit
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
-from outreach_frames.widgets.add_to_sequence.sender import Sender
 from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
     code_for,
     column_options,
     guess_columns,
     mailbox_options,
+    plan_arguments,
     read_value,
     sequence_options,
 )
@@ -49,6 +54,10 @@ _FORM: Final[dict[str, Any]] = {
     "field_rule": FIELD_RULE,
     "max_fields": spec.MAX_DATA_FIELDS,
 }
+
+
+# Statuses of rows that were not sent, or whose request was refused.
+_NOT_REACHED: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.RETRYABLE)
 
 
 class AddToSequence(Panel):
@@ -127,9 +136,16 @@ class AddToSequence(Panel):
         # As passed, for the code.
         self._passed, self._journal = df, journal
         # Make the path absolute, because the working folder may change before rows are sent.
-        path = None if journal is None else expanded(journal).absolute()
-        self._sender = Sender(self._df, path)
-        self._report_number = 0
+        self._path = None if journal is None else expanded(journal).absolute()
+        # The runs per service and sequence: later plans use the same journal.
+        self._runs: dict[tuple[str, str], list[RunTarget]] = {}
+        self.plan: SubmissionPlan | None = None
+        self.report: SubmissionReport | None = None
+        # The choice from which the plan was made, and the columns of the report's identifiers.
+        self._planned: Mapping[str, Any] = {}
+        self._reported: tuple[str | None, ...] = ()
+        # The page names plans and reports by number; each plan is sent at most once.
+        self._plan_number = self._sent_number = self._report_number = 0
         self._action = ""
         super().__init__(client)
         known = client or connect.current()
@@ -138,22 +154,17 @@ class AddToSequence(Panel):
         self.value = guess_columns(names, networks)
 
     @property
-    def plan(self) -> SubmissionPlan | None:
-        """The latest plan."""
-        return self._sender.plan
-
-    @property
-    def report(self) -> SubmissionReport | None:
-        """The outcome of every row after all runs; None before the first run."""
-        return self._sender.report
-
-    @property
     def failed(self) -> pd.DataFrame:
         """The rows that were neither added nor skipped, with status, detail and error_code."""
         if self.report is None:
             return self._df.iloc[:0]
         is_failed = self.report.rows["status"].isin(statuses.FAILED)
         return self.report.frame[is_failed.to_numpy()]
+
+    @property
+    def _is_fixed(self) -> bool:
+        """Whether a sequence has received rows, so that only the remaining rows can be sent."""
+        return self.report is not None and not self.report.rows["status"].isin(_NOT_REACHED).all()
 
     def close(self) -> None:
         """Close the widget and send nothing after the current request."""
@@ -180,28 +191,30 @@ class AddToSequence(Panel):
         if problems := self._problems(client):
             self._notify(notice("error", "The rows cannot be checked yet.", problems))
             return
-        make = self._sender.planner(self.value, client)
+        # Later plans use the same state of the frame.
+        frame = self.plan.frame if self.plan and self._is_fixed else copy_frame(self._df)
+        make = partial(self._make_plan, frame, self.value, client)
         self._start("Checking rows", make, partial(self._on_plan, self.value))
 
     def submit(self, plan: int, value: Mapping[str, Any]) -> None:
         """Send the plan with this number and choice; a second call does nothing."""
-        sender = self._sender
-        if self.busy or plan == sender.sent_number:
+        if self.busy or plan == self._sent_number:
             return
-        why = sender.why_not(plan, read_value(value))
-        if not why and sender.client is not self._client():
+        why = self._why_not(plan, read_value(value))
+        if not why and self.plan and self.plan.client is not self._client():
             why = (
                 "The connection has changed since these rows were checked. Reload and check rows "
                 "again."
             )
-        if why:
+        if why or self.plan is None:
             self._notify(notice("warning", f"{why} Nothing was sent."))
             self._refresh()
             self.send({"kind": "refused"})
             return
-        sender.sent_number = sender.number
-        rows = sender.lead_count
-        self._start_run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
+        self._sent_number = self._plan_number
+        rows = len(self.plan.positions)
+        send = partial(submit, self.plan, journal=self._path, progress=False)
+        self._start_run(f"Adding {plural(rows, 'lead')} to {_target(self.plan)}", rows, send)
 
     def retry(self, report: int) -> None:
         """Send the unknown rows of the report with this number once more."""
@@ -225,7 +238,7 @@ class AddToSequence(Panel):
     def show(self, status: str) -> None:
         """Show the outcomes of all runs for the rows of one status, or for all rows."""
         if self.report is not None:
-            content = outcome_content(self.report, self._sender.report_columns, status)
+            content = outcome_content(self.report, self._reported, status)
             self._show("outcome", notes=[*map(printable, self.report.notes)], **content)
 
     @traitlets.validate("value")
@@ -246,40 +259,77 @@ class AddToSequence(Panel):
         self._refresh()
 
     def _problems(self, client: Client) -> list[str]:
-        value, fixed = self.value, self._sender.sequence_id
+        value = self.value
         problems: list[str] = []
         if value["sequence_id"] is None:
             problems.append("No sequence is chosen.")
-        if fixed is not None:
-            before = (fixed, self._sender.client.base_url, *self._sender.columns)
-            now = (value["sequence_id"], client.base_url, value[EMAIL], value[PROFNET_URL])
-            if before != now:
+        if self._is_fixed and self.plan and self.plan.client and self.report:
+            before = (self.report.sequence_id, self.plan.client.base_url)
+            now = (value["sequence_id"], client.base_url)
+            if (*before, *self._columns(self._planned)) != (*now, *self._columns(value)):
                 problems.append(
                     "Rows of this frame were sent to another sequence, or with other columns of "
                     "emails and profile URLs. Choose these again, or make a new widget."
                 )
         return problems
 
+    @staticmethod
+    def _columns(value: Mapping[str, Any]) -> tuple[str | None, str | None]:
+        return value[EMAIL], value[PROFNET_URL]
+
+    def _make_plan(
+        self, frame: pd.DataFrame, value: Mapping[str, Any], client: Client
+    ) -> SubmissionPlan:
+        """Plan the rows that are not recorded as sent; runs in a thread."""
+        plan = make_plan(frame, client=client, **plan_arguments(value))
+        runs = self._runs.setdefault((client.base_url, plan.sequence_id), [])
+        plan = replace(plan, runs=runs)
+        return plan.only(preview(plan, self._path).resumption.rows)
+
+    def _why_not(self, number: int, value: Mapping[str, Any]) -> str:
+        """Return the reason why the plan with this number and choice cannot be sent, or ""."""
+        if self.plan is None:
+            return "Check rows first."
+        if number == self._sent_number:
+            return "This plan was used. Check rows again to send the remaining rows."
+        if number != self._plan_number or value != self._planned:
+            return "The plan is out of date. Check rows again."
+        status = self.plan.sequence.status
+        if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
+            return f"The sequence is {status} and accepts no leads. Choose another sequence."
+        return "" if len(self.plan.positions) else "There is nothing to send."
+
+    def _plan_note(self, plan: SubmissionPlan) -> str:
+        """Return a note about rows that the plan excludes, or ""."""
+        is_lead = plan.checked.is_valid & (plan.kept == np.arange(len(plan.kept)))
+        if excluded := int(is_lead.sum()) - len(plan.positions):
+            where = "" if self._path is None else f" or in the journal {self._path}"
+            people = plural(excluded, "person", "people")
+            return f"Excluded: {people} recorded in this session{where}."
+        return ""
+
     def _on_plan(self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]) -> None:
-        sender = self._sender
-        sender.set_plan(plan, value)
-        self._show("plan", value=value, note=sender.plan_note(), **plan_content(plan))
+        self.plan, self._planned = plan, value
+        self._plan_number += 1
+        self._show("plan", value=value, note=self._plan_note(plan), **plan_content(plan))
         self._notify(warnings=warnings)
         self._refresh()
 
     def _refresh(self) -> None:
         """Send the available actions to the page."""
-        sender = self._sender
-        why = sender.why_not(sender.number, self.value)
+        why, plan = self._why_not(self._plan_number, self.value), self.plan
         phase = "cancelling" if self._is_cancelled else "sending"
+        button = ""
+        if plan and not why:
+            button = f"Add {plural(len(plan.positions), 'lead')} to {_target(plan)}"
         self.state = {
-            "plan": sender.number,
-            "sent": sender.sent_number,
+            "plan": self._plan_number,
+            "sent": self._sent_number,
             "report": self._report_number,
-            "button": "" if why else sender.button(),
+            "button": button,
             "why_not": why,
             "phase": phase if self._is_sending() else "",
-            "is_fixed": sender.is_fixed,
+            "is_fixed": self._is_fixed,
             "journal": str(self._journal or ""),
         }
 
@@ -335,7 +385,7 @@ class AddToSequence(Panel):
             self.busy, self.status = busy, ""
 
     def _on_sent(self, report: SubmissionReport, warnings: list[str]) -> None:
-        self._sender.set_report(report)
+        self.report, self._reported = report, self._columns(self._planned)
         self._show_run_result()
         self._notify(*_report_notices(report, warnings))
 
@@ -349,6 +399,10 @@ class AddToSequence(Panel):
         options = column_options(self._df.columns.to_list())
         self._show("columns", options=options)
         return options
+
+
+def _target(plan: SubmissionPlan) -> str:
+    return repr(plan.sequence.name or plan.sequence_id)
 
 
 def _report_notices(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, Any]]:
