@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from importlib.metadata import version
 
 from outreach_frames.agents.commands import AGENT_COMMANDS
+from outreach_frames.commands.all_commands import COMMANDS
 from outreach_frames.commands.options import (
     EXIT_FAILURE,
     EXIT_NOT_ALL_ADDED,
@@ -18,7 +19,6 @@ from outreach_frames.commands.options import (
     EXIT_USAGE,
     CommandParser,
 )
-from outreach_frames.commands.public import COMMANDS
 from outreach_frames.commands.terminal import flush_output, in_shell_terms, print_text
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 

@@ -23,7 +23,7 @@ from outreach_frames.widgets.people_search.state import (
     search_code,
     tidy_filters,
 )
-from outreach_frames.widgets.people_search.suggestions import MAX_SUGGESTIONS, suggest
+from outreach_frames.widgets.people_search.widget import MAX_SUGGESTIONS, suggest
 from tests.filter_values import good_value
 
 pytestmark = pytest.mark.long

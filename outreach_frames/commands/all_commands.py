@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
 import outreach_frames as of
 from outreach_frames import spec
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from outreach_frames.commands.add_leads import ADD_LEADS
-from outreach_frames.commands.history import COMPARE, SNAPSHOT
 from outreach_frames.commands.options import (
     ALL,
     EXIT_FAILURE,
@@ -23,7 +25,6 @@ from outreach_frames.commands.options import (
     output_path,
     read_table,
 )
-from outreach_frames.commands.sandbox import RUN_SANDBOX
 from outreach_frames.commands.terminal import (
     fit_lines,
     format_table,
@@ -32,7 +33,116 @@ from outreach_frames.commands.terminal import (
     print_text,
 )
 from outreach_frames.common.text import plural
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.errors import ConfigurationError, InvalidInputError
+
+if TYPE_CHECKING:
+    from outreach_frames.sandbox import Sandbox
+
+
+def _start(options: argparse.Namespace) -> Sandbox:
+    """Start a sandbox; raise usage errors for bad options or a missing package."""
+    from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
+
+    try:
+        return call(serve, options)
+    except ImportError as error:
+        raise ConfigurationError(str(error)) from error
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(str(error)) from error
+
+
+def _run(options: argparse.Namespace) -> None:
+    sandbox = _start(options)
+    with sandbox, contextlib.suppress(KeyboardInterrupt):
+        # Never print a key that the user chose: it may be used elsewhere too.
+        key = sandbox.api_key if options.api_key is None else ""
+        print(f"The sandbox listens at {sandbox.url}, on this machine only. Ctrl-C stops it.")
+        print("/openapi.json describes its interface for other tools.\n")
+        print(f"export {BASE_URL_VARIABLE}={sandbox.url}")
+        print(f"export {API_KEY_VARIABLE}={key or '...  # the key that you chose'}\n")
+        token = f"{spec.AUTHORIZATION_SCHEME} {key or f'${API_KEY_VARIABLE}'}"
+        path = spec.LIST_SEQUENCES.path
+        print(f'curl -s -H "{spec.AUTHORIZATION_HEADER}: {token}" {sandbox.url}{path}')
+        print("\nor in Python:\n")
+        print("import outreach_frames as of")
+        arguments = f'"{sandbox.url}", "{key}"' if key else ""
+        print(f"of.connect({arguments})", flush=True)
+        threading.Event().wait()
+
+
+RUN_SANDBOX: Final = Command(
+    "sandbox",
+    "run the embedded service until Ctrl-C",
+    _run,
+    [".sandbox:serve"],
+    description="Run the embedded service with invented data until Ctrl-C, reachable from this "
+    "machine only. The command prints the address, the token and a request to try.",
+)
+
+
+def _run_snapshot(options: argparse.Namespace) -> None:
+    from outreach_frames.history.snapshots import count_stored_people  # noqa: PLC0415 - slow to import
+
+    path = call(of.snapshot_people, options)
+    if not options.quiet:
+        print_text(f"{plural(count_stored_people(path), 'person', 'people')} written to {path}")
+
+
+def _run_compare(options: argparse.Namespace) -> None:
+    if options.quiet and options.out is None:
+        raise InvalidInputError("--quiet without --out has no output. Pass --out FILE too.")
+    people = {
+        name: call(of.read_prospects, options, path=path)
+        for name in ("before", "after")
+        if (options.encoding or options.sheet_name or options.sep)
+        and (path := getattr(options, name)) is not None
+    }
+    comparison = call(of.compare_people, options, **people)
+    if options.out is None:
+        print_card(comparison._card(), options)
+        print_text("--out FILE writes the tables to a file.")
+        return
+    write = comparison.to_excel if options.out.suffix else comparison.to_csv
+    path = write(options.out)
+    if not options.quiet:
+        print_text(f"{comparison.headline}, written to {path}")
+
+
+_QUIET = option(
+    "--quiet", action="store_true", help="print only warnings and errors, for example in cron"
+)
+
+SNAPSHOT = Command(
+    "snapshot",
+    "save the people that a search finds today",
+    _run_snapshot,
+    [":snapshot_people"],
+    arguments=["folder"],
+    options=[_QUIET],
+)
+COMPARE = Command(
+    "compare",
+    "show what changed between two snapshots",
+    _run_compare,
+    [":compare_people", ".files.read:read_prospects"],
+    without=["before", "after"],
+    options=[
+        option(
+            "before",
+            type=Path,
+            help="a folder whose last two snapshots are compared, or a file or folder of people",
+        ),
+        option("after", type=Path, nargs="?", help="a later file or folder of people"),
+        option(
+            "--out",
+            type=output_path((".xlsx", ""), "a workbook, or CSV files to a folder"),
+            metavar="FILE",
+            help="an .xlsx file with a sheet for each table, or a folder for .csv files",
+        ),
+        _QUIET,
+    ],
+)
+
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
 
