@@ -69,28 +69,26 @@ def plot_bars(
     axes = canvas.new_axes(ax, min(max(2.4, 1.3 + row_height * shown), _MAX_INCHES))
     if table.empty:
         return canvas.show_empty(axes, title, f"No {rows} to show" + (f"\n{note}" if note else ""))
-    places = list(range(shown))
-    if order:
-        places.sort(key=order.__getitem__, reverse=True)
-    # The first row is on top, and axes count from the bottom.
-    places.reverse()
+    from_top = sorted(range(shown), key=order.__getitem__, reverse=True) if order else range(shown)
+    # Axes count from the bottom.
+    rows_drawn = [*reversed(from_top)]
     values = table.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     is_share = number is share_text
     if is_share:
         number = partial(share_text, decimals=share_decimals(values[:shown].ravel().tolist()))
     names = unique_names(table.index[:shown])
     # Category units keep each row at its position if other axes share this axis.
-    names = [names[place] for place in places]
+    names = [names[row] for row in rows_drawn]
     axes.yaxis.update_units(names)
     positions = np.asarray(axes.convert_yunits(names))
     height = _BAR_SHARE / series
     for column, name in enumerate(table.columns):
         style = canvas.series_style(axes, column)
         if series == 1:
-            style = {"color": [colors[place] for place in places] if colors else canvas.BLUE}
+            style = {"color": [colors[row] for row in rows_drawn] if colors else canvas.BLUE}
         drawn = axes.barh(
             positions + _BAR_SHARE / 2 - height * (column + 0.5),
-            values[places, column],
+            values[rows_drawn, column],
             height=height,
             label=short_name(name),
             **style,
@@ -98,7 +96,7 @@ def plot_bars(
         if has_numbers:
             numbers = texts or [number(value) for value in values[:, column]]
             color = canvas.text_color(axes)
-            axes.bar_label(drawn, [numbers[place] for place in places], padding=3, color=color)
+            axes.bar_label(drawn, [numbers[row] for row in rows_drawn], padding=3, color=color)
     if series > 1:
         axes.legend()
     # A few bars would be too thick without free space above and below.
