@@ -23,15 +23,15 @@ from outreach_frames.tables.column_checks import column_of, near_column
 from outreach_frames.tables.columns import no_column_error, usual_column
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
-FOUND: Final = "found"
-NOBODY: Final = "nobody"
+FOUND_STATUS: Final = "found"
+NOBODY_STATUS: Final = "nobody"
 INVALID: Final = "invalid"
 DUPLICATE: Final = "duplicate_in_frame"
-STATUSES: Final = (FOUND, NOBODY, INVALID, DUPLICATE)
+STATUSES: Final = (FOUND_STATUS, NOBODY_STATUS, INVALID, DUPLICATE)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RowResult:
     """The outcome of one row; the status is None until the search is finished."""
 
     status: str | None
@@ -114,7 +114,7 @@ IDENTIFIER_KINDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SearchedAccount:
     """A company to search, and the position of its first row."""
 
     row: int
@@ -170,7 +170,7 @@ def prefixed(name: str, taken: Collection[object]) -> str:
 
 def read_accounts(
     frame: pd.DataFrame, columns: Mapping[str, Hashable]
-) -> tuple[list[Account], dict[int, Outcome]]:
+) -> tuple[list[SearchedAccount], dict[int, RowResult]]:
     """Return the companies to search, and the outcome of each invalid or duplicate row."""
     kinds = [kind for kind in IDENTIFIER_KINDS if kind.argument in columns]
     cells, keys = {}, {}
@@ -181,24 +181,24 @@ def read_accounts(
         if kind.keys is domain_keys:
             found = drop_shared_domains(texts_of(column), found, column.name, frame.index)
         cells[kind], keys[kind] = texts.to_pylist(), found.to_pylist()
-    accounts: dict[tuple[str, str], Account] = {}
-    outcomes: dict[int, Outcome] = {}
+    accounts: dict[tuple[str, str], SearchedAccount] = {}
+    outcomes: dict[int, RowResult] = {}
     for row in range(len(frame)):
         if not (usable := [kind for kind in kinds if keys[kind][row] is not None]):
             given = [(kind.noun, cells[kind][row]) for kind in kinds]
             shown = [f"{noun} {quoted(cell) if cell else '(empty)'}" for noun, cell in given]
-            outcomes[row] = Outcome(INVALID, f"not exactly one company in {', '.join(shown)}")
+            outcomes[row] = RowResult(INVALID, f"not exactly one company in {', '.join(shown)}")
             continue
         kind = usable[0]
         key = keys[kind][row]
         first = accounts.setdefault(
             (kind.argument, key),
-            Account(row, kind, kind.search_values(cells[kind][row], key), key),
+            SearchedAccount(row, kind, kind.search_values(cells[kind][row], key), key),
         )
         if first.row != row:
             label = row_label(frame.index, first.row)
             detail = f"same {kind.noun} as row {label}: {quoted(first.label)}"
-            outcomes[row] = Outcome(DUPLICATE, detail, first=first.row)
+            outcomes[row] = RowResult(DUPLICATE, detail, first=first.row)
     return list(accounts.values()), outcomes
 
 

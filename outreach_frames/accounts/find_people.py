@@ -28,10 +28,10 @@ from outreach_frames.accounts.result import (
     list_once,
     people_table,
 )
-from outreach_frames.accounts.searches import Company
+from outreach_frames.accounts.searches import CompanyProgress
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
+from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_choice
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError, shorten_traceback
@@ -196,7 +196,7 @@ def find_people(
     2                          nobody.example         nobody               0
     """
     check_dtype_backend(dtype_backend)
-    check_one_of("headcount", headcount, HEADCOUNTS)
+    check_choice("headcount", headcount, HEADCOUNTS)
     added = [ROW, RANK, MATCHED, split_by]
     joined = read_account_columns(accounts, account_columns, [*spec.columns(spec.PERSON), *added])
     chosen = check_columns(columns, [*added, *joined])
@@ -219,7 +219,7 @@ def find_people(
     values = [None] if order_by is None else [*dict.fromkeys(body[check_split_by(body, order_by)])]
     most = check_limit(per_company, "per_company")
     connected = resolve(client)
-    companies = [Company(account, most or inf) for account in searched]
+    companies = [CompanyProgress(account, most or inf) for account in searched]
     affiliates = {name: body[name] for name in [AFFILIATES_FILTER] if name in body}
     searches = {
         account.row: {account.kind.filter: [*account.search_values], **affiliates}

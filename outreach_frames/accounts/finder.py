@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from outreach_frames.accounts.companies import IDENTIFIER_KINDS
-from outreach_frames.accounts.searches import PAGE, Company, CompanySearch
+from outreach_frames.accounts.searches import PAGE_SIZE, CompanyProgress, CompanySearch
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.reading.fast_reader import PeoplePage
@@ -33,7 +33,7 @@ _DIVISOR: Final = 4
 # Read on if the remaining pages hold about as many people as are missing, and half more.
 _READ_FACTOR: Final = 1.5
 
-Group = Sequence[Company]
+Group = Sequence[CompanyProgress]
 Request = tuple[CompanySearch, int]  # a search and the number of a page
 
 
@@ -62,7 +62,7 @@ class Finder:
     """Searches companies until each has enough people or no further matches."""
 
     client: Client
-    companies: Sequence[Company]
+    companies: Sequence[CompanyProgress]
     per_company: int | None
     refresh: bool
     on_finished: Callable[[int], object]
@@ -109,7 +109,7 @@ class Finder:
             )
 
     def _search(self, companies: Group, filters: Mapping[str, Any]) -> CompanySearch:
-        size = PAGE if len(companies) > 1 else min(PAGE, self.per_company or PAGE)
+        size = PAGE_SIZE if len(companies) > 1 else min(PAGE_SIZE, self.per_company or PAGE_SIZE)
         return CompanySearch(companies, filters, size, self.columns)
 
     def _repeat(

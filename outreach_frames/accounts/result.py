@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.accounts.companies import (
     DUPLICATE,
-    FOUND,
+    FOUND_STATUS,
     INVALID,
-    NOBODY,
+    NOBODY_STATUS,
     STATUSES,
-    Outcome,
+    RowResult,
     prefixed,
     row_label,
 )
@@ -46,8 +46,8 @@ MATCHED: Final = "matched_seniority"
 SENIORITIES: Final = "person_seniorities"
 
 MEANINGS: Final = {
-    FOUND: "People match.",
-    NOBODY: "The search succeeded, but no person matches.",
+    FOUND_STATUS: "People match.",
+    NOBODY_STATUS: "The search succeeded, but no person matches.",
     INVALID: "The row has no usable company identifier and was not searched.",
     DUPLICATE: "An earlier row names the same company and has its people.",
 }
@@ -81,7 +81,7 @@ class AccountPeople(Result):
         self,
         frame: pd.DataFrame,
         people: pd.DataFrame,
-        outcomes: Mapping[int, Outcome],
+        outcomes: Mapping[int, RowResult],
         *,
         requests: int,
         client: Client,
@@ -142,7 +142,7 @@ class AccountPeople(Result):
         -----
         Interface: POST /people/search.
         """
-        rows = np.flatnonzero(self._outcomes["account_status"].eq(NOBODY))
+        rows = np.flatnonzero(self._outcomes["account_status"].eq(NOBODY_STATUS))
         accounts = self.accounts.iloc[rows]
 
         def framed(counts: list[int]) -> pd.DataFrame:
@@ -181,7 +181,7 @@ class AccountPeople(Result):
                 yield Fact("(none)", stopped, accounts)
             else:
                 advice = ""
-                if status == NOBODY:
+                if status == NOBODY_STATUS:
                     requests = plural(accounts, "request")
                     advice = f"Count all their people: .explain_nobody(), in {requests}."
                 yield Fact(status, MEANINGS[status], accounts, self._details(status), advice)
@@ -196,8 +196,8 @@ class AccountPeople(Result):
 
 
 def list_once(
-    batches: Sequence[PeopleBatch], outcomes: Mapping[int, Outcome], index: pd.Index[Any]
-) -> tuple[np.ndarray[Any, Any], dict[int, Outcome]]:
+    batches: Sequence[PeopleBatch], outcomes: Mapping[int, RowResult], index: pd.Index[Any]
+) -> tuple[np.ndarray[Any, Any], dict[int, RowResult]]:
     """Assign each person to the first account row that found the person; repetitions get -1.
 
     An account without a person of its own is a duplicate of the account that has its people.
@@ -236,7 +236,7 @@ def _person_keys(batches: Sequence[PeopleBatch]) -> list[str]:
     return keys
 
 
-def _noted(outcome: Outcome, note: str) -> Outcome:
+def _noted(outcome: RowResult, note: str) -> RowResult:
     return replace(outcome, detail="; ".join(filter(None, [outcome.detail, note])))
 
 
@@ -283,7 +283,7 @@ def add_account_columns(
 
 
 def _outcome_table(
-    size: int, people: pd.DataFrame, outcomes: Mapping[int, Outcome]
+    size: int, people: pd.DataFrame, outcomes: Mapping[int, RowResult]
 ) -> pd.DataFrame:
     listed = [outcomes[row] for row in range(size)]
     found = people[[ROW, "company_id", "company_name"]].astype(

@@ -11,20 +11,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.accounts.companies import FOUND, NOBODY, Account, Outcome
+from outreach_frames.accounts.companies import (
+    FOUND_STATUS,
+    NOBODY_STATUS,
+    RowResult,
+    SearchedAccount,
+)
 from outreach_frames.client.client import Client
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.resources.search import page_body, read_page, readable_columns
 
-PAGE: Final = spec.MAX_SEARCH_PAGE_SIZE
+PAGE_SIZE: Final = spec.MAX_SEARCH_PAGE_SIZE
 
 
 @dataclass(eq=False)
-class Company:
+class CompanyProgress:
     """The search progress of one company."""
 
-    account: Account
+    account: SearchedAccount
     missing: float  # number of people still to find; inf for all
     kept: list[str | None] = field(default_factory=list)  # person ids
     searches: int = 1  # number of searches still to finish, one per value
@@ -64,26 +69,26 @@ class Company:
         self.kept += kept
         self.missing -= len(kept)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RowResult:
         """Return the outcome of the row that names this company."""
         if not self.is_finished:
-            return Outcome(
+            return RowResult(
                 None, self.detail or "the search stopped before this company was finished"
             )
         total = None if self.searches else self.total
         if self.kept:
-            return Outcome(FOUND, self.detail, total)
+            return RowResult(FOUND_STATUS, self.detail, total)
         detail = f"no person matches the {self.account.kind.noun} {self.account.label}"
-        return Outcome(NOBODY, self.detail or detail, total)
+        return RowResult(NOBODY_STATUS, self.detail or detail, total)
 
 
 @dataclass(eq=False)
 class CompanySearch:
     """A search by one kind of company identifier, and the results received so far."""
 
-    companies: Sequence[Company]
+    companies: Sequence[CompanyProgress]
     filters: Mapping[str, Any]
-    size: int = PAGE
+    size: int = PAGE_SIZE
     columns: Sequence[str] | None = None  # columns to read; all by default
     pages: int = 0
     received: int = 0

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import check_one_of
+from outreach_frames.common.arguments import check_choice
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import numbered
 from outreach_frames.errors import InvalidInputError
@@ -139,7 +139,7 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     >>> list(people.outreach.headcount().columns)
     ['company', 'department', 'people', 'share', 'company_id']
     """
-    check_one_of("level", level, LEVELS)
+    check_choice("level", level, LEVELS)
     table = companies(frame) if f"{COMPANY_PREFIX}name" in frame.columns else frame
     keys = _headcount_columns(level)
     require_columns(table, [*keys, "name"], "headcount columns")

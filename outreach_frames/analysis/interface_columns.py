@@ -14,7 +14,7 @@ from outreach_frames.analysis.capacity import CAPACITY
 from outreach_frames.analysis.child_tables import CHILD_TABLES
 from outreach_frames.analysis.segments import SEGMENTS
 from outreach_frames.analysis.tenure import TENURE
-from outreach_frames.common.arguments import check_one_of
+from outreach_frames.common.arguments import check_choice
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import readable
 from outreach_frames.tables.result_columns import (
@@ -105,7 +105,7 @@ def columns(table: str = "people") -> pd.DataFrame:
     >>> list(people[["Company name", "Engineering"]])
     ['Company name', 'Engineering']
     """
-    rows = _columns_of(check_one_of("table", table, TABLES))
+    rows = _columns_of(check_choice("table", table, TABLES))
     return pd.DataFrame(rows, columns=list(Column._fields), dtype=STR)
 
 

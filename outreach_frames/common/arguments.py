@@ -92,7 +92,7 @@ def is_missing(cell: Any) -> bool:
     return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
 
 
-def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
+def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
     """Return a value after checking that it is one of the choices."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes one of {', '.join(choices)}, not {_kind(value)}.")
@@ -104,9 +104,9 @@ def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
     return value
 
 
-def check_choice(name: str, value: object, choices: Iterable[str]) -> str | None:
+def check_optional_choice(name: str, value: object, choices: Iterable[str]) -> str | None:
     """Return a value after checking that it is one of the choices, or None if it is not set."""
-    return None if value is None else check_one_of(name, value, choices)
+    return None if value is None else check_choice(name, value, choices)
 
 
 def check_text(name: str, value: object) -> str | None:

@@ -58,8 +58,8 @@ class Progress(NamedTuple):
 
 
 # The callback that gets the reason for a delay in the current thread's work, or its progress.
-Report = Callable[[str | Progress], object]
-current_status: ContextVar[Report | None] = ContextVar("current_status", default=None)
+StatusListener = Callable[[str | Progress], object]
+current_status: ContextVar[StatusListener | None] = ContextVar("current_status", default=None)
 
 
 def notify(status: str | Progress) -> None:
@@ -69,7 +69,7 @@ def notify(status: str | Progress) -> None:
         callback(status)
 
 
-def bind_thread(cancellation: CancellationToken, status: Report | None = None) -> None:
+def bind_thread(cancellation: CancellationToken, status: StatusListener | None = None) -> None:
     """Bind the current thread's work to a cancellation token and a status callback."""
     current_cancellation.set(cancellation)
     current_status.set(status)

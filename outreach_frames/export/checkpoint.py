@@ -94,7 +94,7 @@ class Checkpoint:
         """The path of the old target folder during its replacement."""
         return self.folder / "old.tmp"
 
-    def add_ids(self, ids: Sequence[str | None], search: int) -> list[int | None]:
+    def record_ids(self, ids: Sequence[str | None], search: int) -> list[int | None]:
         """Return the search that found each id before; the next `append` stores the new ids."""
         with self.explained():
             return [self._add_id(identity, search) for identity in ids]

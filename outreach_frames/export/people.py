@@ -181,7 +181,7 @@ def _identity(search: Search, kind: str, columns: Sequence[str] | None) -> dict[
 def _read(search: Search, parts: Checkpoint, progress: bool | None) -> None:
     """Read the search from its checkpoint to the end, and store each part."""
     search.errors = list(parts.errors)
-    search.add_ids = parts.add_ids
+    search.record_ids = parts.record_ids
     with progress_bar(
         search.expected, description="people", unit="people", progress=progress, done=search.rows
     ) as bar:

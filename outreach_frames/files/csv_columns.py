@@ -15,7 +15,7 @@ from pandas.api.types import is_object_dtype
 
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.tables.json_columns import write_json_texts
-from outreach_frames.tables.schema import documented_columns, is_text, to_frame
+from outreach_frames.tables.schema import empty_documented_columns, is_text, to_frame
 from outreach_frames.tables.value_text import any_text, python_values
 
 _ROWS_AT_ONCE: Final = 20_000
@@ -31,7 +31,7 @@ _UNCHANGED: Final = (
 @cache
 def default_dtypes() -> Mapping[str, Any]:
     """Return the dtypes of documented columns, for which CSV needs no metadata; others are text."""
-    return dict(to_frame(pa.table(dict(documented_columns())), "numpy_nullable").dtypes)
+    return dict(to_frame(pa.table(dict(empty_documented_columns())), "numpy_nullable").dtypes)
 
 
 def storable(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -43,7 +43,7 @@ from outreach_frames.files.provenance import ATTRS, recorded_attrs
 from outreach_frames.reading.fast_reader import BOM
 from outreach_frames.tables.from_text import convert_or_keep
 from outreach_frames.tables.pandas_metadata import restore_frame
-from outreach_frames.tables.schema import documented_columns, is_text
+from outreach_frames.tables.schema import empty_documented_columns, is_text
 
 _BLOCK_BYTES: Final = 2 << 20
 _MAX_BLOCK_BYTES: Final = 2**31 - 2
@@ -76,7 +76,7 @@ class _Source(NamedTuple):
         """Return an empty array with the type of a column."""
         if name in self.noted.schema.names:
             return self.noted.column(name)
-        return _TEXT if self.as_text else documented_columns().get(name, _TEXT)
+        return _TEXT if self.as_text else empty_documented_columns().get(name, _TEXT)
 
 
 class _Cells(NamedTuple):

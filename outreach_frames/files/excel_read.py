@@ -30,7 +30,7 @@ from outreach_frames.files.header import header_below_text, require_names
 from outreach_frames.files.misfits import misfit, misfits_remark
 from outreach_frames.files.provenance import MAX_METADATA_BYTES, PROPERTY
 from outreach_frames.tables.from_text import convert_or_keep
-from outreach_frames.tables.schema import documented_columns, to_array
+from outreach_frames.tables.schema import empty_documented_columns, to_array
 
 if TYPE_CHECKING:
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
@@ -103,7 +103,7 @@ def read_excel(
     misfits: dict[str, str] = {}
     columns: dict[str, Any] = {}
     for name, cells, zone in _columns(rows, begin, sheet.zones, where):
-        like = None if as_text else documented_columns().get(name)
+        like = None if as_text else empty_documented_columns().get(name)
         array, rounded = _typed(cells)
         if not name:
             remarks[_UNNAMED].append(f"in row {begin} (the header)")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from outreach_frames.common.text import quoted, shorten
-from outreach_frames.tables.schema import documented_columns, is_list
+from outreach_frames.tables.schema import empty_documented_columns, is_list
 
 # Text with an address or URL, which no warning may show.
 _PERSONAL: Final = re.compile(r"[@\uff20\ufe6b]|%40|\w\.\w{2,}/|://|www\.", re.IGNORECASE)
@@ -31,7 +31,7 @@ def misfits_remark(misfits: Mapping[str, str]) -> str:
     >>> misfits_remark({"founded_year": misfit("founded_year", "many", "line 2")})
     "`founded_year` stays text: line 2 has 'many'. Correct the cells, or convert the columns."
     """
-    documented = documented_columns()
+    documented = empty_documented_columns()
     has_lists = any(name in documented and is_list(documented[name].type) for name in misfits)
     lists = " Lists are read from files that df.outreach.to_csv wrote." if has_lists else ""
     return f"{'; '.join(misfits.values())}. Correct the cells, or convert the columns.{lists}"

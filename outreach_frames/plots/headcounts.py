@@ -10,7 +10,12 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.analysis.companies import COMPANY_KEY, LEVELS, Level
 from outreach_frames.analysis.companies import headcount as headcount_table
-from outreach_frames.common.arguments import check_choice, check_list, check_one_of, suggestion
+from outreach_frames.common.arguments import (
+    check_choice,
+    check_list,
+    check_optional_choice,
+    suggestion,
+)
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
@@ -100,8 +105,8 @@ def headcount(
     >>> of.plots.headcount(people, level="job_function", department="revenue").get_ylabel()
     'Revenue'
     """
-    check_one_of("level", level, LEVELS)
-    check_choice("department", department, spec.DEPARTMENTS)
+    check_choice("level", level, LEVELS)
+    check_optional_choice("department", department, spec.DEPARTMENTS)
     if department is not None and level == "department":
         raise InvalidInputError(
             f'department={department!r} selects job functions. Pass level="job_function" too.'
@@ -196,7 +201,7 @@ def companies(
     >>> of.plots.companies(people, "legal", share=True).get_xlabel()
     "Share of the company's people"
     """
-    check_one_of("department", department, spec.DEPARTMENTS)
+    check_choice("department", department, spec.DEPARTMENTS)
     tidy = _tidy(data, "department")
     rows = tidy[tidy["department"] == department].set_index("company")
     value = "share" if share else "people"
@@ -266,7 +271,7 @@ def headcount_change(
     >>> of.plots.headcount_change(table).texts[-1].get_text()
     '+2 (+20%)'
     """
-    check_one_of("by", by, _GROUPINGS)
+    check_choice("by", by, _GROUPINGS)
     most = canvas.check_top(top)
     # Check for a frame first, because a frame may have a column named "headcount".
     data = data if is_frame(data) else getattr(data, "headcount", data)

@@ -11,7 +11,7 @@ from outreach_frames import spec
 from outreach_frames.analysis.interface_columns import column_label
 from outreach_frames.analysis.segments import SIZE, size_order
 from outreach_frames.analysis.segments import segments as segment_table
-from outreach_frames.common.arguments import check_one_of
+from outreach_frames.common.arguments import check_choice
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import readable
 from outreach_frames.errors import InvalidInputError
@@ -95,7 +95,7 @@ def segments(
             )
         table = segment_table(data, by)
     keys = list(table.columns[: list(table.columns).index(_COUNTED[0])])
-    check_one_of("value", value, [str(name) for name in table.columns if name not in keys])
+    check_choice("value", value, [str(name) for name in table.columns if name not in keys])
     table = table.assign(**{value: canvas.check_numbers(table, value)})
     table = table[table[value].notna()].sort_values(value, ascending=False, kind="stable")
     by_keys = " and ".join(short_name(_key_name(str(key))) for key in keys)

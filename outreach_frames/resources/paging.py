@@ -16,7 +16,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.client.error_bodies import describe_errors, read_errors
-from outreach_frames.common.arguments import check_choice, check_text
+from outreach_frames.common.arguments import check_optional_choice, check_text
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
@@ -38,7 +38,7 @@ def list_frame(
     check_dtype_backend(dtype_backend)
     known = {field.name: field for field in endpoint.query}
     checked = {
-        name: check_choice(name, value, known[name].values)
+        name: check_optional_choice(name, value, known[name].values)
         if known[name].values
         else check_text(name, value)
         for name, value in filters.items()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
+from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_choice
 from outreach_frames.common.cancellation import Progress, notify
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plain_names
@@ -152,7 +152,7 @@ def search_people(
     4       Nathan Bennett       VP Strategic Communications    1001-5000
     """
     check_dtype_backend(dtype_backend)
-    check_one_of("headcount", headcount, HEADCOUNTS)
+    check_choice("headcount", headcount, HEADCOUNTS)
     chosen = check_columns(columns, [split_by])
     check_headcount(headcount, chosen)
     search = Search(

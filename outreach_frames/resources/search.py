@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from math import ceil
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -28,7 +29,7 @@ from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.reading.pages import PeopleReader, as_one_page
 from outreach_frames.resources.paging import moment, report_errors, report_repeats
 from outreach_frames.resources.search_arguments import (
-    PAGE,
+    PAGE_NUMBER,
     PAGE_SIZE,
     check_split_by,
     has_free_text,
@@ -72,15 +73,20 @@ class SearchProgress:
 
     def last_page(self, size: int, limit: int | None) -> int:
         """Estimate the last page to request."""
+        if self.useless >= _MAX_USELESS_PAGES:
+            return self.page
+
+        def page_after(people: int) -> int:
+            """Return the page with the last of this many further people."""
+            return self.page + ceil(people / size)
+
         last = max(self.pages or 0, self.page)
         if self.total is not None:
             # A service may return fewer people per page than requested.
-            last = max(last, self.page + -(-(self.total - self.received) // size))
+            last = max(last, page_after(self.total - self.received))
         elif self.pages is None:
             last = self.page + 1
-        if self.useless >= _MAX_USELESS_PAGES:
-            return self.page
-        return last if limit is None else min(last, self.page + -(-(limit - self.rows) // size))
+        return last if limit is None else min(last, page_after(limit - self.rows))
 
 
 class SeenIds:
@@ -116,7 +122,7 @@ class Search:
     columns: Sequence[str] | None = None  # columns to return, in order; all by default
     split_by: str | None = None
     store: bool = True  # whether to cache the pages and the result
-    add_ids: Callable[[Sequence[str | None], int], list[int | None]] = field(
+    record_ids: Callable[[Sequence[str | None], int], list[int | None]] = field(
         default_factory=lambda: SeenIds().add
     )
     warns_of_limit: bool = False  # whether to warn if more people match
@@ -303,7 +309,7 @@ class Search:
         self.errors.extend(page.errors)
         so_far.received += table.num_rows
         # The search of an earlier value may have found a person; that is not a repeat.
-        searches = self.add_ids(table.column("id").to_pylist(), index)
+        searches = self.record_ids(table.column("id").to_pylist(), index)
         repeats = searches.count(index)
         if self.columns is not None:
             names = (name for name in table.column_names if name not in DOCUMENTED)
@@ -419,7 +425,7 @@ def report_unknown_values(
 
 def page_body(filters: Mapping[str, Any], number: int, size: int) -> dict[str, Any]:
     """Return the body of a request for one page."""
-    return {**filters, PAGE: number, PAGE_SIZE: size}
+    return {**filters, PAGE_NUMBER: number, PAGE_SIZE: size}
 
 
 def readable_columns(columns: Sequence[str] | None) -> list[str] | None:

@@ -32,7 +32,7 @@ from outreach_frames.resources.people_filters import PeopleFilters
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PAGE, PAGE_SIZE = (paging.name for paging in spec.SEARCH_PAGING)
+PAGE_NUMBER, PAGE_SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 _KEYWORD = Parameter.KEYWORD_ONLY
 _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 FILTER_TYPES: Final = {"string": "str", "boolean": "bool", "array": "ListOfText"}
@@ -101,7 +101,7 @@ def check_filters(
     given = _mapping({} if filters is None else filters)
     given.update({name: value for name, value in (fields or {}).items() if value is not None})
     for name in given:
-        if name in (PAGE, PAGE_SIZE):
+        if name in (PAGE_NUMBER, PAGE_SIZE):
             raise InvalidInputError(
                 f"{name} is not a filter: all pages are read automatically. "
                 "Set the number of people with limit=, and people per request with page_size=."

@@ -66,7 +66,7 @@ def empty_table(fields: tuple[spec.Field, ...]) -> pa.Table:
 
 
 @cache
-def documented_columns() -> Mapping[str, pa.Array]:
+def empty_documented_columns() -> Mapping[str, pa.Array]:
     """Return an empty array per documented column, of all tables, with the column's type."""
     tables = map(empty_table, (spec.SEQUENCE, spec.MAILBOX, spec.CONTACT, spec.PERSON))
     return {

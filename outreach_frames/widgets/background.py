@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from outreach_frames.common.cancellation import CancellationToken, Report, bind_thread
+from outreach_frames.common.cancellation import CancellationToken, StatusListener, bind_thread
 from outreach_frames.common.warnings import collect_warnings
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Background:
         cancellation: CancellationToken,
         work: Callable[[], T],
         then: Callable[[Done[T]], object],
-        show_status: Report,
+        show_status: StatusListener,
     ) -> None:
         """Do work in a new thread; call `then` and `show_status` on the loop."""
         # `show_status` gets the progress, or the reason for a delay, and "" when the delay is over.

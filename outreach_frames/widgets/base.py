@@ -73,7 +73,7 @@ class Panel(anywidget.AnyWidget):
         self._client_argument = client
         self._background = Background()
         # The token that cancels the current work.
-        self._task = CancellationToken()
+        self._cancellation = CancellationToken()
         self._shown: dict[str, dict[str, Any]] = {}
         self.observe(
             lambda change: self._show(change.name, value=change.new), list(self.message_traits)
@@ -151,8 +151,8 @@ class Panel(anywidget.AnyWidget):
             elif self.busy:
                 self.status = str(status)
 
-        self._task = CancellationToken()
-        self._background.start(self._task, work, done, show_status)
+        self._cancellation = CancellationToken()
+        self._background.start(self._cancellation, work, done, show_status)
 
     @contextmanager
     def _show_errors(self) -> Iterator[None]:

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from outreach_frames.common.arguments import (
+    check_choice,
     check_ids,
-    check_one_of,
 )
 from outreach_frames.errors import InvalidInputError
 
@@ -32,4 +32,4 @@ def test_ids_become_a_list_of_text() -> None:
 def test_a_choice_of_another_type_is_an_error(value: object) -> None:
     """A value that is not text is not a valid choice, even if it compares equal to one."""
     with pytest.raises(InvalidInputError, match="headcount takes one of all, none"):
-        check_one_of("headcount", value, ["all", "none"])
+        check_choice("headcount", value, ["all", "none"])

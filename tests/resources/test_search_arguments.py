@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.common.arguments import check_choice, check_id, check_ids, check_text
+from outreach_frames.common.arguments import check_id, check_ids, check_optional_choice, check_text
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.resources.search_arguments import check_filters
 from tests.filter_values import good_value
@@ -104,7 +104,7 @@ def test_the_body_has_the_interfaces_order() -> None:
         lambda value: check_ids("emails", [value, None]),
         lambda value: check_text("user_email", [value]),
         lambda value: check_id("mailbox_id", [value]),
-        lambda value: check_choice("status", [value], ["active"]),
+        lambda value: check_optional_choice("status", [value], ["active"]),
     ],
 )
 def test_messages_show_no_personal_data(check: Callable[[str], object]) -> None:

@@ -227,7 +227,7 @@ class AddToSequence(Panel):
     def cancel(self) -> None:
         """Stop sending after the current request, or cancel reading."""
         if not self._is_sending():
-            self._task.set()
+            self._cancellation.set()
             return
         self._is_cancelled = True
         self._refresh()

@@ -19,7 +19,7 @@ import traitlets
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
+from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_choice
 from outreach_frames.common.atomic_files import check_portable_name
 from outreach_frames.common.cancellation import CancellationToken, Progress
 from outreach_frames.common.text import plural, printable, shorten
@@ -200,7 +200,7 @@ class PeopleSearch(Panel):
         suggest_from: FrameLike | None = None,
         headcount: Headcount = DEFAULT_HEADCOUNT,
     ) -> None:
-        check_one_of("headcount", headcount, HEADCOUNTS)
+        check_choice("headcount", headcount, HEADCOUNTS)
         self._headcount = headcount
         self._suggest_from = suggest(suggest_from)
         super().__init__(
@@ -240,7 +240,7 @@ class PeopleSearch(Panel):
 
     def cancel(self) -> None:
         """Cancel the current search and keep the people read so far."""
-        self._task.set()
+        self._cancellation.set()
 
     def save(self, path: str | Path) -> Path:
         """Save the filters to a file, as `save_filters` does; an existing file is replaced."""
@@ -363,7 +363,7 @@ class PeopleSearch(Panel):
         kept = f".results is partial: it has {people}."
         if not rows:
             kept = "No people were read; .results is unchanged."
-        if self._task.is_set:
+        if self._cancellation.is_set:
             return [notice("info", f"Cancelled. {kept}")]
         return [error_notice(error), notice("warning", kept)]
 
