@@ -119,7 +119,8 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     names = {name for table in tables for name in table.column_names} - {FURTHER_FIELDS}
     undocumented = sorted(names - _DOCUMENTED.keys())
     excess = set(undocumented[MAX_UNDOCUMENTED_COLUMNS:])
-    people = concat_tables([fold_columns(table, excess) for table in tables] if excess else tables)
+    folded = [fold_columns(table, excess) for table in tables] if excess else tables
+    people = folded[0] if len(folded) == 1 else concat_tables(folded)
     order = [*_DOCUMENTED, *undocumented[:MAX_UNDOCUMENTED_COLUMNS], FURTHER_FIELDS]
     # `column_names` builds a new list at each access.
     present = set(people.column_names)

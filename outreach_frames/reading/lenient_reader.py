@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +29,7 @@ from outreach_frames.tables.json_values import (
     LARGEST_INT64,
     without_lone_surrogates,
 )
-from outreach_frames.tables.schema import DATE, DATE_TIME, column_type, wire_type
+from outreach_frames.tables.schema import DATE, DATE_TIME, wire_type
 from outreach_frames.tables.value_text import json_text, sent_text
 
 RAW_SUFFIX: Final = "_raw"
@@ -58,6 +60,10 @@ _PYTHON_TYPES: Final[Mapping[str, Set[type]]] = {
     "number": {float},
     "boolean": {bool},
 }
+_MISSING: Final = type(None)
+_LISTS: Final = {list, _MISSING}
+_DATE_FORMATS: Final = ("date", "date-time")
+_OBJECTS: Final = {dict, _MISSING}
 # The names that lead to a field.
 Path = tuple[str, ...]
 
@@ -153,14 +159,14 @@ def _flatten_object(
 ) -> None:
     """Flatten the objects that the records have at one path."""
     documented = [member for member in fields if member.name not in found.drop]
-    for member in documented:
+    columns, others = _members(parents, [member.name for member in documented])
+    for member, values in zip(documented, columns, strict=True):
         place = (*path, member.name)
         name = "_".join(place)
-        values = _members(parents, member.name)
         if member.type == "object" and member.members:
-            objects, others = _split_objects(values)
+            objects, misfits = _split_objects(values)
             _flatten_object(objects, member.members, place, found)
-            raw = _raw_column(others)
+            raw = _raw_column(misfits)
         else:
             found.documented[name], raw = typed_column(values, member)
             kind = _sent_type(values, member, found.documented[name])
@@ -168,8 +174,8 @@ def _flatten_object(
                 found.types[place] = kind
         if raw is not None:
             found.raws.append((name + RAW_SUFFIX, raw))
-    known_names = found.drop.union(member.name for member in documented)
-    _flatten_undocumented(parents, _keys(parents, known_names), path, found)
+    undocumented = [name for name in others if name not in found.drop]
+    _flatten_undocumented(parents, undocumented, path, found)
 
 
 def _sent_type(values: Sequence[Any], field: spec.Field, column: pa.Array) -> pa.DataType | None:
@@ -204,10 +210,10 @@ def _flatten_undocumented(
                     if name in excess and value is not None:
                         values["_".join((*path, name))] = value
             return
-        _flatten_undocumented_field(_members(parents, key), (*path, key), found)
+        _flatten_undocumented_field(_values(parents, key), (*path, key), found)
 
 
-def _flatten_undocumented_field(values: list[Any], path: Path, found: _Columns) -> None:
+def _flatten_undocumented_field(values: Sequence[Any], path: Path, found: _Columns) -> None:
     """Flatten the values of one undocumented field."""
     name = "_".join(path)
     objects, others = _split_objects(values)
@@ -229,20 +235,35 @@ def _flatten_undocumented_field(values: list[Any], path: Path, found: _Columns) 
         _flatten_undocumented(objects, keys, path, found)
 
 
-def _members(objects: Sequence[Mapping[str, Any] | None], name: str) -> list[Any]:
+def _members(
+    objects: Sequence[Mapping[str, Any] | None], names: Sequence[str]
+) -> tuple[Sequence[Sequence[Any]], Sequence[str]]:
+    """Return the members with these names, a sequence per name, and the other names."""
+    # Faster, if each object has all these members and no others.
+    if len(names) > 1 and objects:
+        members_of: Callable[[Any], Any] = itemgetter(*names)
+        with suppress(KeyError, TypeError):
+            columns = [*zip(*map(members_of, objects), strict=True)]
+            if sum(len(item) for item in objects if item) == len(objects) * len(names):
+                return columns, ()
+    return [_values(objects, name) for name in names], _keys(objects, {*names})
+
+
+def _values(objects: Sequence[Mapping[str, Any] | None], name: str) -> list[Any]:
     return [item.get(name) if item else None for item in objects]
 
 
-def _split_objects(values: list[Any]) -> tuple[list[dict[str, Any] | None], list[Any]]:
-    if values.count(None) == len(values):
-        return values, values
+def _split_objects(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Split values into objects and others, each with missing values in the other's rows."""
+    if {*map(type, values)} <= _OBJECTS:
+        return values, [None] * len(values)
     objects = [value if isinstance(value, dict) else None for value in values]
     return objects, [None if isinstance(value, dict) else value for value in values]
 
 
 def typed_column(values: Sequence[Any], field: spec.Field) -> tuple[pa.Array, pa.Array | None]:
     """Build a documented field's column, and the raw text of values that do not fit its type."""
-    array, raw = _scalar_array(values, field), None
+    array, raw = _fitting_array(values, field), None
     if array is None:
         fitting: list[Any] = []
         mismatches: list[Any] = []
@@ -254,10 +275,10 @@ def typed_column(values: Sequence[Any], field: spec.Field) -> tuple[pa.Array, pa
                 fitting.append(None)
                 mismatches.append(value)
         raw = _raw_column(mismatches)
-        if field.type == "array" and field.items == "object":
-            return _object_list_column(fitting, field), raw
-        array = pa.array(fitting, wire_type(field))
-    if column_type(field) == array.type:
+        array = _fitting_array(fitting, field)
+        if array is None:
+            array = pa.array(fitting, wire_type(field))
+    if field.format not in _DATE_FORMATS:
         return array, raw
     dates, unreadable = parse_dates(array, field)
     if raw is None or unreadable is None:
@@ -265,16 +286,31 @@ def typed_column(values: Sequence[Any], field: spec.Field) -> tuple[pa.Array, pa
     return dates, pc.coalesce(raw, unreadable)
 
 
-def _scalar_array(values: Sequence[Any], field: spec.Field) -> pa.Array | None:
-    """Build the array of a scalar field without checking each value, if all have one type."""
-    kinds = set(map(type, values)) - {type(None)}
-    if len(kinds) > 1 or not kinds <= _PYTHON_TYPES.get(field.type, set()):
+def _fitting_array(values: Sequence[Any], field: spec.Field) -> pa.Array | None:
+    """Build a field's array at once, or return None if a value may not have the field's type."""
+    kinds, kind = {*map(type, values)}, field.type
+    if kind == "array" and kinds <= _LISTS:
+        elements = [*chain.from_iterable(filter(None, values))]
+        kinds, kind = {*map(type, elements)}, field.items or "string"
+        if kind == "object":
+            return _object_list_column(values, elements, field) if kinds <= _OBJECTS else None
+    # Arrow alone would cut numbers to integers, and take booleans for numbers and text for a list.
+    if not kinds <= {*_PYTHON_TYPES.get(kind, ()), _MISSING}:
         return None
-    if kinds == {float} and not all(value is None or math.isfinite(value) for value in values):
+    if float in kinds and not all(math.isfinite(value) for value in _numbers(values)):
         return None
     with suppress(OverflowError):
         return pa.array(values, wire_type(field))
     return None
+
+
+def _numbers(values: Iterable[Any]) -> Iterator[float]:
+    """Yield the numbers among values and in lists of them."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _numbers(value)
+        elif value is not None:
+            yield value
 
 
 def _convert(value: Any, field: spec.Field) -> Any:
@@ -315,18 +351,22 @@ def _convert_scalar(value: Any, kind: str) -> Any:
 
 
 def _object_list_column(
-    lists: Sequence[list[dict[str, Any] | None] | None], field: spec.Field
-) -> pa.Array:
-    """Build a list column of objects; undocumented fields become further members."""
-    elements = [element for cell in lists if cell is not None for element in cell]
-    members = {
-        member.name: pa.array(
-            _members(elements, member.name),
-            wire_type(member),
-        )
-        for member in field.members
-    }
-    undocumented = sorted(_keys(elements, members.keys()))
+    lists: Sequence[list[dict[str, Any] | None] | None],
+    elements: Sequence[dict[str, Any] | None],
+    field: spec.Field,
+) -> pa.Array | None:
+    """Build a list column of objects; undocumented fields become further members.
+
+    Return None if a documented member may have another type.
+    """
+    columns, others = _members(elements, [member.name for member in field.members])
+    members: dict[str, pa.Array] = {}
+    for member, values in zip(field.members, columns, strict=True):
+        array = _fitting_array(values, member)
+        if array is None:
+            return None
+        members[member.name] = array
+    undocumented = sorted(others)
     if _are_too_many(undocumented, len(elements)):
         # A generator saves memory: the dicts take far more than their text.
         excess = (
@@ -337,7 +377,7 @@ def _object_list_column(
         members[FURTHER_FIELDS] = pa.array(texts, pa.string())
         undocumented = []
     for key in undocumented:
-        members[key] = infer_column(_members(elements, key))
+        members[key] = infer_column(_values(elements, key))
     structs = pa.StructArray.from_arrays(
         list(members.values()),
         names=list(members),
