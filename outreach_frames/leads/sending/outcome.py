@@ -123,11 +123,12 @@ def read_response(
             f"The service reports {_shown_number(total)} received leads, but {sent} were sent."
         )
     elif count != len(candidates) or lists.is_inconsistent:
-        also = " Other entries match no sent lead, or several." * lists.is_inconsistent
         problem = (
             f"The service reports {_shown_number(added)} added leads, but its lists of skipped "
-            f"leads leave {len(candidates)}.{also}"
+            f"leads leave {len(candidates)}."
         )
+        if lists.is_inconsistent:
+            problem += " Other entries match no sent lead, or several."
     else:
         problem = ""
     unlisted = RowOutcome(statuses.UNKNOWN, problem) if problem else RowOutcome(statuses.ADDED)
