@@ -69,34 +69,41 @@ def plot_bars(
     axes = canvas.new_axes(ax, min(max(2.4, 1.3 + row_height * shown), _MAX_INCHES))
     if table.empty:
         return canvas.show_empty(axes, title, f"No {rows} to show" + (f"\n{note}" if note else ""))
-    from_top = sorted(range(shown), key=order.__getitem__, reverse=True) if order else range(shown)
-    # Axes count from the bottom.
-    rows_drawn = [*reversed(from_top)]
     values = table.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     is_share = number is share_text
     if is_share:
         number = partial(share_text, decimals=share_decimals(values[:shown].ravel().tolist()))
-    names = unique_names(table.index[:shown])
+    bars = pd.DataFrame(
+        {
+            "name": unique_names(table.index[:shown]),
+            "text": texts[:shown] if texts else "",
+            "color": colors[:shown] if colors else canvas.BLUE,
+        }
+    )
+    if order:
+        bars = bars.iloc[sorted(bars.index, key=order.__getitem__, reverse=True)]
+    # Axes count from the bottom. Inverting an axis twice would undo it on axes that share it.
+    bars = bars.iloc[::-1]
     # Category units keep each row at its position if other axes share this axis.
-    names = [names[row] for row in rows_drawn]
+    names = bars["name"].tolist()
     axes.yaxis.update_units(names)
     positions = np.asarray(axes.convert_yunits(names))
     height = _BAR_SHARE / series
     for column, name in enumerate(table.columns):
+        lengths = values[bars.index, column]
         style = canvas.series_style(axes, column)
         if series == 1:
-            style = {"color": [colors[row] for row in rows_drawn] if colors else canvas.BLUE}
+            style = {"color": bars["color"].tolist()}
         drawn = axes.barh(
             positions + _BAR_SHARE / 2 - height * (column + 0.5),
-            values[rows_drawn, column],
+            lengths,
             height=height,
             label=short_name(name),
             **style,
         )
         if has_numbers:
-            numbers = texts or [number(value) for value in values[:, column]]
-            color = canvas.text_color(axes)
-            axes.bar_label(drawn, [numbers[row] for row in rows_drawn], padding=3, color=color)
+            numbers = bars["text"].tolist() if texts else [number(length) for length in lengths]
+            axes.bar_label(drawn, numbers, padding=3, color=canvas.text_color(axes))
     if series > 1:
         axes.legend()
     # A few bars would be too thick without free space above and below.
