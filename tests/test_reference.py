@@ -24,7 +24,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.commands import add_leads
 from outreach_frames.leads.statuses import STATUSES
 from outreach_frames.tables.result_columns import OUTCOME
-from outreach_frames.widgets.add_to_sequence.tables import PROBLEM_WORDS
+from outreach_frames.widgets.add_to_sequence.state import PROBLEM_WORDS
 from tests.scripted import json, scripted
 
 ROOT = Path(__file__).parents[1]

@@ -1,9 +1,13 @@
-"""The base of all widgets: assets, messages, and method calls from the page."""
+"""The base of all widgets: assets, messages, calls from the page, and work in threads."""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.resources import files
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -12,12 +16,19 @@ import traitlets
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.cancellation import CancellationToken, Progress
+from outreach_frames.common.cancellation import (
+    CancellationToken,
+    Progress,
+    StatusListener,
+    bind_thread,
+)
 from outreach_frames.common.text import printable
+from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import OutreachError, ValidationFailedError
-from outreach_frames.widgets.background import Background, Done
 
 T = TypeVar("T")
+# A result and its warnings.
+Done = Future[tuple[T, list[str]]]
 Kind = Literal["info", "warning", "error"]
 
 
@@ -33,7 +44,7 @@ def notice(kind: Kind, text: str, details: Iterable[str] = ()) -> dict[str, Any]
     >>> notice("info", "Saved.")
     {'kind': 'info', 'text': 'Saved.', 'details': []}
     """
-    return {"kind": kind, "text": printable(text), "details": [printable(one) for one in details]}
+    return {"kind": kind, "text": printable(text), "details": [*map(printable, details)]}
 
 
 def error_notice(error: BaseException) -> dict[str, Any]:
@@ -45,7 +56,61 @@ def error_notice(error: BaseException) -> dict[str, Any]:
             "error with the traceback from the notebook's log.",
         )
     problems = error.validation_errors if isinstance(error, ValidationFailedError) else ()
-    return notice("error", str(error), [f"{one.error_code}: {one.message}" for one in problems])
+    details = [f"{problem.error_code}: {problem.message}" for problem in problems]
+    return notice("error", str(error), details)
+
+
+class Background:
+    """Run a widget's long work in threads, and all changes of the widget on the event loop."""
+
+    # Without an event loop, as in a script, each call runs in the calling thread.
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.current_thread()
+        with suppress(RuntimeError):
+            self._loop = asyncio.get_running_loop()
+
+    @property
+    def over(self) -> bool:
+        """Whether the loop has ended, for example because the kernel is shutting down."""
+        return self._loop is not None and not self._loop.is_running()
+
+    def deliver(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Call a function on the loop, from any thread."""
+        if self._loop is None:
+            function(*arguments)
+        else:
+            # Ignore a closed loop: the kernel is shutting down.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(function, *arguments)
+
+    def on_loop(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Call a function on the loop: at once in the loop's thread, later in other threads."""
+        # Messages from the page may arrive in another thread: JupyterLab uses a subshell.
+        if threading.current_thread() is self._thread:
+            function(*arguments)
+        else:
+            self.deliver(function, *arguments)
+
+    def start(
+        self,
+        cancellation: CancellationToken,
+        work: Callable[[], T],
+        then: Callable[[Done[T]], object],
+        show_status: StatusListener,
+    ) -> None:
+        """Do work in a new thread; call `then` and `show_status` on the loop."""
+        # `show_status` gets the progress, or the reason for a delay, and "" when the delay is over.
+
+        def in_thread() -> tuple[T, list[str]]:
+            bind_thread(cancellation, partial(self.deliver, show_status))
+            with collect_warnings() as warnings:
+                return work(), warnings
+
+        executor = ThreadPoolExecutor(1, "outreach_frames_widget")
+        executor.submit(in_thread).add_done_callback(partial(self.deliver, then))
+        executor.shutdown(wait=False)
 
 
 class Panel(anywidget.AnyWidget):

@@ -13,8 +13,8 @@ def variable_of(value: object, default: str) -> str:
     """Return the name of a variable of the notebook that holds this object, or the default."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    found = {} if shell is None else shell.user_ns
-    names = (name for name, held in [*found.items()] if held is value and name[0] != "_")
+    variables = {} if shell is None else shell.user_ns
+    names = (name for name, held in [*variables.items()] if held is value and name[0] != "_")
     return next(names, default)
 
 

@@ -15,7 +15,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.widgets import AddToSequence
-from outreach_frames.widgets.add_to_sequence.tables import OUTCOMES_SHOWN
+from outreach_frames.widgets.add_to_sequence.state import OUTCOMES_SHOWN
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, refused, sent, skipped
 from tests.scripted import Received, Reply, Service

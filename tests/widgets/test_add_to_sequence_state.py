@@ -15,15 +15,16 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.widgets.add_to_sequence.state import (
+    PROBLEMS_SHOWN,
     code_for,
     column_options,
     guess_columns,
     mailbox_options,
     plan_arguments,
+    plan_content,
     read_value,
     sequence_options,
 )
-from outreach_frames.widgets.add_to_sequence.tables import PROBLEMS_SHOWN, plan_content
 
 pytestmark = pytest.mark.long
 

@@ -18,12 +18,13 @@ from outreach_frames.common.arguments import HEADCOUNTS
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.resources.search_arguments import COLUMNS, DEFAULT_LIMIT
 from outreach_frames.widgets.people_search.state import (
+    MAX_SUGGESTIONS,
     build_form,
     find_problems,
     search_code,
+    suggest,
     tidy_filters,
 )
-from outreach_frames.widgets.people_search.widget import MAX_SUGGESTIONS, suggest
 from tests.filter_values import good_value
 
 pytestmark = pytest.mark.long

@@ -35,11 +35,12 @@ from outreach_frames.widgets.add_to_sequence.state import (
     column_options,
     guess_columns,
     mailbox_options,
+    outcome_content,
     plan_arguments,
+    plan_content,
     read_value,
     sequence_options,
 )
-from outreach_frames.widgets.add_to_sequence.tables import outcome_content, plan_content
 from outreach_frames.widgets.base import Panel, error_notice, notice, read_assets
 from outreach_frames.widgets.python_code import variable_of
 
@@ -54,7 +55,6 @@ _FORM: Final[dict[str, Any]] = {
     "field_rule": FIELD_RULE,
     "max_fields": spec.MAX_DATA_FIELDS,
 }
-
 
 # Statuses of rows that were not sent, or whose request was refused.
 _NOT_REACHED: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.RETRYABLE)
@@ -150,7 +150,7 @@ class AddToSequence(Panel):
         super().__init__(client)
         known = client or connect.current()
         networks = {spec.NETWORK_NAME, *([known._session.network_name] if known else [])}
-        names = [one["name"] for one in self._show_columns() if one["name"] is not None]
+        names = [option["name"] for option in self._show_columns() if option["name"] is not None]
         self.value = guess_columns(names, networks)
 
     @property
@@ -345,9 +345,9 @@ class AddToSequence(Panel):
                 return listed, error
 
         def loaded(
-            found: tuple[pd.DataFrame, pd.DataFrame | OutreachError], warnings: list[str]
+            tables: tuple[pd.DataFrame, pd.DataFrame | OutreachError], warnings: list[str]
         ) -> None:
-            listed, others = found
+            listed, others = tables
             self._show("sequences", options=sequence_options(listed))
             notices = []
             if isinstance(others, pd.DataFrame):

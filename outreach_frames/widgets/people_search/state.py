@@ -1,18 +1,34 @@
-"""The form, checks and Python code of an edited people search; pure."""
+"""The form, suggestions, checks and Python code of an edited people search; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
 from typing import Any, Final, get_args
+
+import numpy as np
+import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import Headcount
 from outreach_frames.common.text import readable
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.resources.search_arguments import DEFAULT_LIMIT, check_filters
+from outreach_frames.resources.search_arguments import (
+    COLUMNS,
+    DEFAULT_LIMIT,
+    bare_domain,
+    check_filters,
+)
+from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 from outreach_frames.widgets.python_code import call
 
 DEFAULT_HEADCOUNT: Final[Headcount] = get_args(Headcount)[0]
+MAX_SUGGESTIONS: Final = 300
+_TAKES: Final = f"{A_FRAME} of people"
+# pandas reads the lists of Parquet files as arrays.
+_LISTS: Final = (list, tuple, np.ndarray)
 
 # Filters with these words in the name have values with commas: "Austin, Texas", "Acme, Inc.".
 _WORDS_OF_COMMA_VALUES = frozenset({"locations", "names", "investors"})
@@ -25,9 +41,9 @@ def build_form(filters: Sequence[spec.Filter] = spec.FILTERS) -> dict[str, Any]:
     >>> [field["label"] for field in form["groups"][1]["rows"][0]]
     ['Names', 'Exclude names']
     """
-    named = dict.fromkeys([*spec.FILTER_GROUPS, *(one.group for one in filters)])
+    named = dict.fromkeys([*spec.FILTER_GROUPS, *(field.group for field in filters)])
     return {
-        "order": [one.name for one in filters],
+        "order": [field.name for field in filters],
         "groups": [
             {"name": group, "title": readable(group), "rows": _rows(filters, group)}
             for group in named
@@ -36,12 +52,12 @@ def build_form(filters: Sequence[spec.Filter] = spec.FILTERS) -> dict[str, Any]:
 
 
 def _rows(filters: Sequence[spec.Filter], group: str) -> list[list[dict[str, Any]]]:
-    by_name = {one.name: one for one in filters if one.group == group}
-    opposites = {one.excludes: one for one in by_name.values() if one.excludes in by_name}
+    by_name = {field.name: field for field in filters if field.group == group}
+    opposites = {field.excludes: field for field in by_name.values() if field.excludes in by_name}
     return [
-        [_field(field) for field in (one, opposites.get(one.name)) if field is not None]
-        for one in by_name.values()
-        if one.excludes not in by_name
+        [_field(part) for part in (field, opposites.get(field.name)) if part is not None]
+        for field in by_name.values()
+        if field.excludes not in by_name
     ]
 
 
@@ -89,7 +105,7 @@ def tidy_filters(value: Mapping[str, Any]) -> dict[str, Any]:
             kept.update(check_filters({name: given}))
         elif given not in ("", []):
             kept[name] = list(given) if isinstance(given, list) else given
-    return {one.name: kept[one.name] for one in spec.FILTERS if one.name in kept}
+    return {field.name: kept[field.name] for field in spec.FILTERS if field.name in kept}
 
 
 def _fits_form(given: object, kind: spec.JsonType) -> bool:
@@ -105,13 +121,13 @@ def find_problems(value: Mapping[str, Any]) -> dict[str, str]:
     >>> find_problems({"company_ids": ["Brightforge"]})["company_ids"]
     "company_ids takes ids (UUIDs) as the service returns them, not 'Brightforge'."
     """
-    found = {}
+    problems = {}
     for name, given in value.items():
         try:
             check_filters({name: given})
         except InvalidInputError as error:
-            found[name] = str(error)
-    return found
+            problems[name] = str(error)
+    return problems
 
 
 def search_code(
@@ -127,5 +143,51 @@ def search_code(
         arguments["limit"] = limit
     if headcount != DEFAULT_HEADCOUNT:
         arguments["headcount"] = headcount
-    named = [f"{name}={value!r}" for name, value in arguments.items()]
-    return call("people = of.search_people", [*named, *["client=client"] * with_client])
+    code = [f"{name}={value!r}" for name, value in arguments.items()]
+    if with_client:
+        code.append("client=client")
+    return call("people = of.search_people", code)
+
+
+def suggest(
+    source: FrameLike | None, known: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> dict[str, list[str]]:
+    """Return suggestions per filter from a frame and known suggestions, the most frequent first."""
+    values = {} if source is None else _from_frame(as_frame(source, "suggest_from", _TAKES))
+    suggestions = {}
+    for field in spec.FILTERS:
+        if field.type != "array":
+            continue
+        texts = chain(known.get(field.name, ()), values.get(field.name, ()))
+        counts = Counter(_usable(texts, field.format))
+        if counts:
+            suggestions[field.name] = [text for text, _ in counts.most_common(MAX_SUGGESTIONS)]
+    return suggestions
+
+
+def _from_frame(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    columns = {column: _texts(frame, column) for column in set(chain(*COLUMNS.values()))}
+    return {
+        field.name: [text for column in COLUMNS[source] for text in columns[column]]
+        for field in spec.FILTERS
+        if (source := field.excludes or field.name) in COLUMNS
+    }
+
+
+def _texts(frame: pd.DataFrame, column: str) -> list[Any]:
+    name, _, member = column.partition(".")
+    # Select columns by position, because names may be duplicated.
+    positions = [position for position, label in enumerate(frame.columns) if label == name]
+    cells = [cell for position in positions[:1] for cell in frame.iloc[:, position].dropna()]
+    if not member:
+        return cells
+    elements = [element for cell in cells if isinstance(cell, _LISTS) for element in cell]
+    return [element.get(member) for element in elements if isinstance(element, Mapping)]
+
+
+def _usable(texts: Iterable[Any], expected: spec.Format) -> Iterable[str]:
+    for text in texts:
+        if isinstance(text, str) and text.strip():
+            usable = bare_domain(text) if expected == "domain" else text.strip()
+            if usable:
+                yield usable

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import chain
 from os import PathLike
 from pathlib import Path
 from threading import Event
-from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-import numpy as np
 import pandas as pd
 import traitlets
 
-from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_choice
 from outreach_frames.common.atomic_files import check_portable_name
@@ -26,75 +21,17 @@ from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.people import count_people, search_people
 from outreach_frames.resources.saved_filters import load_filters, save_filters
-from outreach_frames.resources.search_arguments import (
-    COLUMNS,
-    DEFAULT_LIMIT,
-    bare_domain,
-    check_filters,
-    check_limit,
-)
-from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
-from outreach_frames.widgets.background import Done
-from outreach_frames.widgets.base import Panel, error_notice, notice, read_assets
+from outreach_frames.resources.search_arguments import DEFAULT_LIMIT, check_filters, check_limit
+from outreach_frames.tables.interchange import FrameLike
+from outreach_frames.widgets.base import Done, Panel, error_notice, notice, read_assets
 from outreach_frames.widgets.people_search.state import (
     DEFAULT_HEADCOUNT,
     build_form,
     find_problems,
     search_code,
+    suggest,
     tidy_filters,
 )
-
-MAX_SUGGESTIONS: Final = 300
-
-_TAKES: Final = f"{A_FRAME} of people"
-
-# pandas reads the lists of Parquet files as arrays.
-_LISTS: Final = (list, tuple, np.ndarray)
-
-
-def suggest(
-    source: FrameLike | None, known: Mapping[str, Sequence[str]] = MappingProxyType({})
-) -> dict[str, list[str]]:
-    """Return suggestions per filter from a frame and known suggestions, the most frequent first."""
-    values = {} if source is None else _from_frame(as_frame(source, "suggest_from", _TAKES))
-    found = {}
-    for one in spec.FILTERS:
-        if one.type != "array":
-            continue
-        texts = chain(known.get(one.name, ()), values.get(one.name, ()))
-        counts = Counter(_usable(texts, one.format))
-        if counts:
-            found[one.name] = [text for text, _ in counts.most_common(MAX_SUGGESTIONS)]
-    return found
-
-
-def _from_frame(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    columns = {column: _texts(frame, column) for column in set(chain(*COLUMNS.values()))}
-    return {
-        one.name: [text for column in COLUMNS[source] for text in columns[column]]
-        for one in spec.FILTERS
-        if (source := one.excludes or one.name) in COLUMNS
-    }
-
-
-def _texts(frame: pd.DataFrame, column: str) -> list[Any]:
-    name, _, member = column.partition(".")
-    # Select columns by position, because names may be duplicated.
-    positions = [position for position, label in enumerate(frame.columns) if label == name]
-    cells = [cell for position in positions[:1] for cell in frame.iloc[:, position].dropna()]
-    if not member:
-        return cells
-    elements = [element for cell in cells if isinstance(cell, _LISTS) for element in cell]
-    return [element.get(member) for element in elements if isinstance(element, Mapping)]
-
-
-def _usable(texts: Iterable[Any], expected: spec.Format) -> Iterable[str]:
-    for text in texts:
-        if isinstance(text, str) and text.strip():
-            usable = bare_domain(text) if expected == "domain" else text.strip()
-            if usable:
-                yield usable
-
 
 _DEBOUNCE_SECONDS = 0.4
 _SHOWN_ROWS = 20
