@@ -169,10 +169,11 @@ def find_people(
     identifier in the order company_id, company_profnet_url, domain, company_name. For each
     identifier column and value of `split_by`, else of `person_seniorities`, the function usually
     sends far fewer requests than one search per company, and at most as many, plus one per two
-    companies. With several values, one more search covers all of them. Companies whose people show
-    another company may be searched twice. A row whose people are all listed for earlier
-    rows is a duplicate. With `company_domains_match_subsidiaries_and_affiliates`, each company
-    takes a separate request, because people at a subsidiary do not show which domain matched.
+    companies. If people show another company than the searched one, such as a subsidiary, companies
+    are searched several times, at worst in about five times as many requests. A row whose people
+    are all listed for earlier rows is a duplicate. With
+    `company_domains_match_subsidiaries_and_affiliates`, each company takes a separate request,
+    because people at a subsidiary do not show which domain matched.
 
     Examples
     --------

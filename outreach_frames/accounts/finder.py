@@ -86,8 +86,9 @@ class Finder:
             self._find(groups, searches, trusts_single=is_alone or len(values) == 1)
             # A search of its company alone finds a person who shows another company.
             unproven = [company for company in companies if not company.is_finished]
-            checks = [CompanySearch(group, filters, 1) for group in _groups(unproven, _MAX_GROUP)]
-            alone: list[Group] = []
+            alone: list[Group] = [[company] for company in unproven if company.is_unlike]
+            unseen = [company for company in unproven if not company.is_unlike]
+            checks = [CompanySearch(group, filters, 1) for group in _groups(unseen, _MAX_GROUP)]
             self._repeat(checks, partial(self._check, alone=alone))
             self._find(alone, searches, trusts_single=True)
 
