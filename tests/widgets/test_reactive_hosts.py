@@ -24,12 +24,12 @@ def test_results_are_announced(client: Client) -> None:
         # Record the messages, because there is no kernel.
         widget.send = lambda content, _buffers=None: told.append(content["kind"])
         getattr(widget, action)()
-        while widget.busy or not told or told[-1] != "changed":
+        while widget.busy or "changed" not in told:
             await asyncio.sleep(0.005)
 
     async def use() -> None:
         people = pd.DataFrame({"email": ["ada@example.com"]})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await announced(AddToSequence(people, client), "reload")
             search = PeopleSearch(client=client, limit=1)
             assert (search.progress, search.busy, search.status, search.seen) == ([0, 0], "", "", 0)
