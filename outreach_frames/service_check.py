@@ -39,7 +39,7 @@ from outreach_frames.errors import (
     WaitTooLongError,
 )
 from outreach_frames.reading.fast_reader import list_of_errors
-from outreach_frames.reading.lenient_reader import RAW_SUFFIX, flatten_records
+from outreach_frames.reading.untyped_reader import RAW_SUFFIX, flatten_records
 from outreach_frames.resources.paging import page_items, record_id
 from outreach_frames.tables.columns import PROFNET_URL, find_profile_urls
 

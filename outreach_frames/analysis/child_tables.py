@@ -20,7 +20,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import records_frame, undocumented_frame
-from outreach_frames.reading.lenient_reader import (
+from outreach_frames.reading.untyped_reader import (
     MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
     named_columns,

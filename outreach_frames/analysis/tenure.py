@@ -17,7 +17,7 @@ from outreach_frames.common.arguments import check_day
 from outreach_frames.common.text import quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.identity.keys import company_name_keys, company_url_keys, filled_texts
-from outreach_frames.reading.lenient_reader import RAW_SUFFIX
+from outreach_frames.reading.untyped_reader import RAW_SUFFIX
 from outreach_frames.tables.column_checks import column_of, require_columns
 from outreach_frames.tables.schema import frame_of_columns
 from outreach_frames.tables.value_text import column_texts, strip_texts

@@ -79,7 +79,7 @@ def domain_keys(texts: pa.Array) -> pa.Array:
     >>> domain_keys(pa.array(["https://blog.acme.co.uk/x", "Anna@Acme.co.uk", "co.uk"])).to_pylist()
     ['acme.co.uk', 'acme.co.uk', None]
     """
-    return domain_cells(texts).single()
+    return domain_cells(texts).unambiguous_keys()
 
 
 def domain_cells(texts: pa.Array) -> Cells:

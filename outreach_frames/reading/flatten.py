@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.reading.lenient_reader import (
+from outreach_frames.reading.untyped_reader import (
     FURTHER_FIELDS,
     MAX_UNDOCUMENTED_COLUMNS,
     as_lists,

@@ -1,6 +1,6 @@
 """The types of a response's fields: as documented, or as the service was found to send them.
 
-The lenient reader finds the types of undocumented fields, and of documented fields that always have
+The untyped reader finds the types of undocumented fields, and of documented fields that always have
 values of another type. Arrow's reader then reads later pages with these types.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 
 from outreach_frames import spec
-from outreach_frames.reading.lenient_reader import FURTHER_FIELDS, RAW_SUFFIX, Path, sort_members
+from outreach_frames.reading.untyped_reader import FURTHER_FIELDS, RAW_SUFFIX, Path, sort_members
 from outreach_frames.tables.schema import wire_struct, wire_type
 
 PEOPLE_COLUMNS: Final = spec.columns(spec.PERSON)
@@ -51,22 +51,20 @@ class Layout:
     learned: Mapping[str, Path]  # columns of other types than the documented ones
     objects: Sequence[Path]  # undocumented objects of a person
     uses: Mapping[str, int]  # number of fields with each name
-    is_partial: bool  # whether Arrow skips unknown fields
 
 
-def lay_out(response: pa.StructType, columns: Container[str] | None = None) -> Layout:
-    """Return the layout for all columns of people, or for these documented columns.
+def lay_out(response: pa.StructType) -> Layout:
+    """Return the layout for responses of this type.
 
-    >>> lay_out(DOCUMENTED, ["name"]).columns
-    ['name']
+    >>> lay_out(DOCUMENTED).columns[:3]
+    ['id', 'object', 'name']
     """
-    person = _arrange(_person(response), columns)
+    person = _arrange(_person(response))
     schema = pa.schema(list(_replace(response, person)))
     leaves = {"_".join(path): (path, kind) for path, kind in _leaves(person)}
-    behavior = "error" if columns is None else "ignore"
     return Layout(
         response,
-        arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=behavior),
+        arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
         list(leaves),
         max(map(len, _objects(person)), default=0),
         {
@@ -76,7 +74,6 @@ def lay_out(response: pa.StructType, columns: Container[str] | None = None) -> L
         },
         [path for path in _objects(person) if path not in _OBJECTS],
         Counter(_names(response)),
-        columns is not None,
     )
 
 
@@ -142,23 +139,17 @@ def _replace(response: pa.StructType, person: pa.StructType) -> pa.StructType:
     return pa.struct(list((members | {spec.RESULTS_KEY: pa.list_(person)}).items()))
 
 
-def _arrange(
-    person: pa.StructType, columns: Container[str] | None, path: Path = ()
-) -> pa.StructType:
-    """Sort the further members of listed objects, and choose the columns."""
+def _arrange(person: pa.StructType, path: Path = ()) -> pa.StructType:
+    """Sort the further members of listed objects."""
     members = []
     for member in person:
         place = (*path, member.name)
-        name = "_".join(place)
         if pa.types.is_struct(member.type):
-            kind = _arrange(member.type, columns, place)
-            is_chosen = columns is None or kind.num_fields
+            kind = _arrange(member.type, place)
         else:
-            field = PEOPLE_COLUMNS.get(name)
+            field = PEOPLE_COLUMNS.get("_".join(place))
             kind = sort_members(member.type, [one.name for one in field.members] if field else [])
-            is_chosen = columns is None or name in columns
-        if is_chosen:
-            members.append((member.name, kind))
+        members.append((member.name, kind))
     return pa.struct(members)
 
 

@@ -1,8 +1,9 @@
 """Read pages of people from responses of people search; no I/O.
 
 Arrow's JSON reader parses pages with the types that the fields have, as documented or as learned
-from earlier pages. If it fails or could change a value, the slower `lenient_reader` parses the
-page, with the same columns, types and values, and the types of the page's fields are learned.
+from earlier pages; if few columns are chosen, msgspec parses these. If this fails or could change
+a value, the slower `untyped_reader` parses the page, with the same columns, types and values, and
+the types of the page's fields are learned.
 
 In lists with elements of undocumented type (`locations`, `technologies`), text stays text, and
 other elements become JSON with sorted names and without nulls. If a value does not fit its column's
@@ -15,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -23,29 +23,21 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.common.text import beginning
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.reading.fast_reader import (
-    BOM,
-    PeoplePage,
-    page_head,
-    read_fast,
-)
+from outreach_frames.reading.fast_reader import BOM, PeoplePage, page_head, read_columns, read_fast
 from outreach_frames.reading.flatten import concat_people
 from outreach_frames.reading.learned_types import DOCUMENTED, PEOPLE_COLUMNS, Types, lay_out, learn
-from outreach_frames.reading.lenient_reader import SCALAR_TYPES, Path, flatten_records, infer_column
+from outreach_frames.reading.untyped_reader import SCALAR_TYPES, Path, flatten_records, infer_column
 from outreach_frames.tables.json_values import parse_body
 
-_CACHED_LAYOUTS: Final = 8
+# With more columns, the Arrow reader of whole pages is about as fast.
+_MAX_CHOSEN_COLUMNS: Final = 100
 
 
 class PeopleReader:
     """Reads responses of people search, and learns the types of their fields, for all threads."""
 
     def __init__(self) -> None:
-        self._learn(DOCUMENTED)
-
-    def _learn(self, response: pa.StructType) -> None:
-        # One assignment, which needs no lock.
-        self._layout = lru_cache(_CACHED_LAYOUTS)(partial(lay_out, response))
+        self._layout = lay_out(DOCUMENTED)
 
     def read(
         self, bodies: Sequence[bytes], columns: Sequence[str] | None = None
@@ -58,19 +50,24 @@ class PeopleReader:
         >>> [page.people.num_rows for page in PeopleReader().read([body, body])]
         [2]
         """
-        # In lists of objects, undocumented members are read, too, which needs the whole page.
-        is_plain = columns is not None and not any(PEOPLE_COLUMNS[one].members for one in columns)
-        layout = self._layout(tuple(columns) if columns is not None and is_plain else None)
+        if not bodies:
+            return []
+        layout, chosen = self._layout, tuple(columns or ())
+        # In lists of objects, undocumented members are read, too, with types that are learned.
+        has_objects = any(PEOPLE_COLUMNS[name].members for name in chosen)
         # Do not read again in an `except` block, which would keep the failed read in memory.
-        with suppress(ValueError, pa.ArrowTypeError):
-            page = read_fast(bodies, layout)
+        with suppress(ValueError, RecursionError, pa.ArrowTypeError):
+            if chosen and len(chosen) <= _MAX_CHOSEN_COLUMNS and not has_objects:
+                page = read_columns(bodies, chosen)
+            else:
+                page = read_fast(bodies, layout)
             return [PeoplePage(concat_people([page.people]), page.heads)]
         if len(bodies) != 1:
             return [page for body in bodies for page in self.read([body], columns)]
-        page, *types = _read_leniently(bodies[0])
+        page, *types = _read_untyped(bodies[0])
         learned = learn(layout.response, *types)
         if learned != layout.response:
-            self._learn(learned)
+            self._layout = lay_out(learned)  # one assignment, which needs no lock
         return [page]
 
 
@@ -87,7 +84,7 @@ def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
     return PeoplePage(people, [head for page in pages for head in page.heads])
 
 
-def _read_leniently(body: bytes) -> tuple[PeoplePage, Types, Types]:
+def _read_untyped(body: bytes) -> tuple[PeoplePage, Types, Types]:
     """Read one body with Python's JSON parser; return the types of people's and other fields."""
     try:
         result = parse_body(body.removeprefix(BOM))

@@ -25,7 +25,7 @@ from outreach_frames.reading.flatten import (
     seen_columns,
     select_columns,
 )
-from outreach_frames.reading.lenient_reader import RAW_SUFFIX
+from outreach_frames.reading.untyped_reader import RAW_SUFFIX
 from outreach_frames.resources.counts import (
     count_by,
     values_to_count,

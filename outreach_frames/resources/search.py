@@ -25,8 +25,8 @@ from outreach_frames.common.warnings import are_collected, warn
 from outreach_frames.errors import BadRequestError, InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import select_columns
-from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.reading.pages import PeopleReader, as_one_page
+from outreach_frames.reading.untyped_reader import RAW_SUFFIX
 from outreach_frames.resources.paging import moment, report_errors, report_repeats
 from outreach_frames.resources.search_arguments import (
     PAGE_NUMBER,

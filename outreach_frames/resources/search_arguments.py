@@ -27,7 +27,7 @@ from outreach_frames.common.text import quoted
 from outreach_frames.common.web_addresses import split_address
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import seen_columns
-from outreach_frames.reading.lenient_reader import RAW_SUFFIX
+from outreach_frames.reading.untyped_reader import RAW_SUFFIX
 from outreach_frames.resources.people_filters import PeopleFilters
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -12,8 +12,8 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.reading.fast_reader import BOM, PeoplePage
 from outreach_frames.reading.flatten import DtypeBackend, concat_people
-from outreach_frames.reading.lenient_reader import flatten_records
 from outreach_frames.reading.pages import PeopleReader
+from outreach_frames.reading.untyped_reader import flatten_records
 from outreach_frames.tables.json_values import parse_json
 from outreach_frames.tables.schema import empty_table, to_frame
 
@@ -42,8 +42,8 @@ def frame_of(people: list[Any], dtype_backend: DtypeBackend = "numpy_nullable") 
     return people_frame([read_people_page(body(*people))], dtype_backend)
 
 
-def read_leniently(persons: list[Any]) -> pa.Table:
-    """Read parsed people with the lenient reader only, with the columns in a page's order."""
+def read_untyped(persons: list[Any]) -> pa.Table:
+    """Read parsed people with the untyped reader only, with the columns in a page's order."""
     return concat_people([flatten_records(persons, spec.PERSON)[0]])
 
 
@@ -67,4 +67,4 @@ def read_slowly(sent: bytes) -> tuple[pa.Table, dict[str, Any], list[Any]] | Non
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
     listed = errors if isinstance(errors, list) else [] if errors is None else [errors]
-    return read_leniently(people), present, listed
+    return read_untyped(people), present, listed

@@ -13,13 +13,14 @@ import pytest
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.reading.flatten import undocumented_frame
-from outreach_frames.reading.lenient_reader import (
+from outreach_frames.reading.pages import PeopleReader
+from outreach_frames.reading.untyped_reader import (
     FURTHER_FIELDS,
     MAX_UNDOCUMENTED_COLUMNS,
 )
 from outreach_frames.tables.json_values import parse_json
 from tests import forked
-from tests.reading.pages import people_frame, read_leniently, read_people_page
+from tests.reading.pages import people_frame, read_people_page, read_untyped
 from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
 from tests.scripted import respond, scripted
@@ -118,7 +119,7 @@ def test_an_object_with_a_long_name_is_not_flattened(place: str) -> None:
     frame = people_frame([read_people_page(body(person))])
     assert further(frame) == {prefix + long: {"a": 1, "b": {"d": 2.5}}}
     assert frame.loc[0, f"{prefix}{'n' * 90}_a"] == 1
-    assert read_people_page(body(person)).people.equals(read_leniently([person]))
+    assert read_people_page(body(person)).people.equals(read_untyped([person]))
 
 
 @pytest.mark.parametrize("elements", [1, 3])
@@ -159,6 +160,13 @@ def test_integers_beyond_64_bits_are_text(text: str, parsed: object) -> None:
     page = read_people_page(sent)
     assert page.people["zz"].to_pylist() == [parsed]
     assert page.errors == [parsed]
+    company = f'{{"founded_year":{text},"locations":[{{"zz":{text}}}]}}'
+    sent = f'{{"results":[{{"company":{company}}}],"_pagination":{{}},"_errors":[{text}]}}'.encode()
+    columns = ["company_founded_year", "company_locations"]
+    (chosen,) = PeopleReader().read([sent], columns)
+    whole = read_people_page(sent)
+    assert chosen.people.select(columns).equals(whole.people.select(columns))
+    assert chosen.heads == whole.heads
 
 
 # Measured after the reader has warmed up, without the memory of the parent process.

@@ -19,8 +19,8 @@ from outreach_frames.reading.flatten import (
     records_frame,
     undocumented_frame,
 )
-from outreach_frames.reading.lenient_reader import flatten_records
 from outreach_frames.reading.pages import PeopleReader
+from outreach_frames.reading.untyped_reader import flatten_records
 from tests import forked
 from tests.examples import share_of_examples
 from tests.reading.pages import body, people_frame, read_people_page

@@ -1,4 +1,4 @@
-"""Pages are read as the lenient reader reads them, whatever a reader has learned before."""
+"""Pages are read as the untyped reader reads them, whatever a reader has learned before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHOSEN = [
 THREADS = 3
 
 Make = Callable[[Random], Any]
-# Values of one kind; the last ones need the lenient reader now and then.
+# Values of one kind; the last ones need the untyped reader now and then.
 KINDS: list[Make] = [
     lambda r: str(r.randint(0, 9)),
     lambda r: r.randint(-9, 9),
@@ -152,7 +152,7 @@ def check_services(first: int, last: int) -> None:
 @example([b'{"took":3,"results":[{"zz":1}],"_pagination":{}}'] * 3)
 @given(st.lists(responses_at_every_level(), min_size=1, max_size=4))
 def test_pages_do_not_depend_on_what_was_learned(bodies: list[bytes]) -> None:
-    """Threads that learn from random pages read them as the lenient reader does."""
+    """Threads that learn from random pages read them as the untyped reader does."""
     check(bodies, Random(0))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.reading.pages import PeopleReader, as_one_page
 from tests.examples import share_of_examples
-from tests.reading.pages import body, people_frame, read_leniently, read_people_page
+from tests.reading.pages import body, people_frame, read_people_page, read_untyped
 from tests.reading.people_strategies import odd_people
 
 PERSON = spec.columns(spec.PERSON)
@@ -51,7 +51,7 @@ def test_undocumented_objects_may_reuse_names(prefix: str, value: Any) -> None:
     ending = "_results" if isinstance(value, dict) else ""
     found = [name for name in frame.columns if name.startswith(f"{prefix}_")]
     assert found == sorted(f"{prefix}_{name}{ending}" for name in NAMES)
-    assert read_people_page(body(*people)).people.equals(read_leniently(people))
+    assert read_people_page(body(*people)).people.equals(read_untyped(people))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_undocumented_objects_may_reuse_names(prefix: str, value: Any) -> None:
 def test_both_readers_return_the_same_columns(persons: list[Any]) -> None:
     """Both readers return undocumented columns in the same order, with the same names and types."""
     for some in (persons, persons[::-1], persons[-1:], persons * 2):
-        assert read_people_page(body(*some)).people.equals(read_leniently(some))
+        assert read_people_page(body(*some)).people.equals(read_untyped(some))
 
 
 @share_of_examples(0.25)

@@ -20,7 +20,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.keys import email_keys
 from outreach_frames.leads import statuses
-from outreach_frames.reading.lenient_reader import RAW_SUFFIX
+from outreach_frames.reading.untyped_reader import RAW_SUFFIX
 from outreach_frames.resources.contacts import contacts
 from outreach_frames.resources.sequences import sequences
 
