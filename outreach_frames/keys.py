@@ -177,5 +177,5 @@ def _keys(values: Iterable[Any], read: Callable[[pa.Array], Cells]) -> pd.Series
     )
     # Pass an array: pandas would align a Series by label instead of by row.
     keys = read(texts_of(column)).unambiguous_keys().to_numpy(zero_copy_only=False)
-    found: pd.Series[str] = pd.Series(keys, index=column.index, name=column.name, dtype=STR)
-    return found
+    series: pd.Series[str] = pd.Series(keys, index=column.index, name=column.name, dtype=STR)
+    return series

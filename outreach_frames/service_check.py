@@ -427,7 +427,7 @@ def _field_findings(
 def _is_raw(name: str, documented: Collection[str]) -> bool:
     """Check whether a column has values that do not fit a documented column or object."""
     base = name.removesuffix(RAW_SUFFIX)
-    return base != name and any(f"{one}_".startswith(f"{base}_") for one in documented)
+    return base != name and any(f"{column}_".startswith(f"{base}_") for column in documented)
 
 
 def _column_names(record: object, prefix: str = "") -> Iterator[str]:

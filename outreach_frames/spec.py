@@ -878,10 +878,10 @@ def columns(fields: tuple[Field, ...]) -> dict[str, Field]:
     >>> list(columns(PERSON))[10:15]
     ['profnet_url', 'id', 'object', 'company_object', 'first_name']
     """
-    found = {"_".join(path): field for path, field in leaves(fields)}
+    by_name = {"_".join(path): field for path, field in leaves(fields)}
     for table, (_, known) in FRAMES.items():
         if fields[: len(known)] == known:
-            constants = (name for name, field in found.items() if field.constant)
-            order = dict.fromkeys([*FIRST_COLUMNS[table], "id", *constants, *found])
-            return {name: found[name] for name in order if name in found}
-    return found
+            constants = (name for name, field in by_name.items() if field.constant)
+            order = dict.fromkeys([*FIRST_COLUMNS[table], "id", *constants, *by_name])
+            return {name: by_name[name] for name in order if name in by_name}
+    return by_name

@@ -136,13 +136,14 @@ def identifier_columns(
     if passed:
         return passed
     table = "The table of accounts"
-    usual = {kind: usual_column(frame, kind, table) for kind in columns}
-    found = {kind: column for kind, column in usual.items() if column is not None}
-    if not found:
+    usual = {
+        kind: column for kind in columns if (column := usual_column(frame, kind, table)) is not None
+    }
+    if not usual:
         raise no_column_error(frame, columns, table)
-    shown = ", ".join(f"{kind}={quoted(column)}" for kind, column in found.items())
+    shown = ", ".join(f"{kind}={quoted(column)}" for kind, column in usual.items())
     warn(f"No column was passed, so the companies are identified by {shown}.")
-    return found
+    return usual
 
 
 def read_account_columns(
@@ -177,10 +178,10 @@ def read_accounts(
     for kind in kinds:
         column = column_of(frame, near_column(frame, columns[kind.argument]))
         texts = _texts(column)
-        found = kind.keys(texts)
+        kind_keys = kind.keys(texts)
         if kind.keys is domain_keys:
-            found = drop_shared_domains(texts_of(column), found, column.name, frame.index)
-        cells[kind], keys[kind] = texts.to_pylist(), found.to_pylist()
+            kind_keys = drop_shared_domains(texts_of(column), kind_keys, column.name, frame.index)
+        cells[kind], keys[kind] = texts.to_pylist(), kind_keys.to_pylist()
     accounts: dict[tuple[str, str], SearchedAccount] = {}
     outcomes: dict[int, RowResult] = {}
     for row in range(len(frame)):

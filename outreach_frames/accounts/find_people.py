@@ -233,8 +233,8 @@ def find_people(
         finder = Finder(connected, companies, most, refresh, bar.update, needed)
 
         def result() -> AccountPeople:
-            found = {company.account.row: company.outcome() for company in companies}
-            rows, explained = list_once(finder.batches, {**outcomes, **found}, accounts.index)
+            searched = {company.account.row: company.outcome() for company in companies}
+            rows, explained = list_once(finder.batches, {**outcomes, **searched}, accounts.index)
             people = people_table(
                 finder.batches, rows, dtype_backend, split_by, body, columns=needed
             )

@@ -183,17 +183,18 @@ class Finder:
         self,
         search: CompanySearch,
         places: Sequence[int],
-        found: Sequence[Sequence[int]],
+        new_people: Sequence[Sequence[int]],
         value: str | None,
     ) -> None:
-        """Keep the people of companies; `found` has the rows of new people per company."""
+        """Keep the people of companies; `new_people` has the rows of each company."""
         rows: list[int] = []
         account_rows: list[int] = []
         ids = search.people.column("id")
         for place in places:
             company = search.companies[place]
-            kept = found[place][: int(min(company.missing, len(found[place])))]
-            company.add(search, ids.take(pa.array(kept, pa.int64())).to_pylist(), len(found[place]))
+            new = new_people[place]
+            kept = new[: int(min(company.missing, len(new)))]
+            company.add(search, ids.take(pa.array(kept, pa.int64())).to_pylist(), len(new))
             rows += kept
             account_rows += [company.account.row] * len(kept)
         if rows:

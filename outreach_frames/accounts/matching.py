@@ -424,9 +424,9 @@ def _columns(frame: pd.DataFrame, other: pd.DataFrame, requested: _Columns, tabl
         problem = f"{table} has none of the columns {listed(names)}."
     else:
         candidates = {
-            kind: (ours, [found])
+            kind: (ours, [name])
             for kind, ours in _defaults(frame).items()
-            if (found := usual_column(other, kind, table)) is not None
+            if (name := usual_column(other, kind, table)) is not None
         }
         kinds = " or ".join(_defaults(frame) or _DEFAULT)
         problem = f"{table} has no column with a usual name of {kinds}."
@@ -471,7 +471,7 @@ def _warn_of_gaps(
 ) -> None:
     """Warn of keys that could not be compared, because people to exclude may be kept."""
     for table, other, used in zip(tables, others, columns, strict=True):
-        has_email = any(columns_like(_EMAIL, one.columns) for one in (frame, other))
+        has_email = columns_like(_EMAIL, [*frame.columns, *other.columns])
         kinds = [*requested] or ([_EMAIL] if has_email else [])
         if lacking := [kind for kind in kinds if kind not in used]:
             keys = " and ".join(_NOUNS[kind] for kind in lacking)

@@ -203,9 +203,9 @@ def list_once(
     An account without a person of its own is a duplicate of the account that has its people.
     """
     rows = np.concatenate([np.empty(0, np.int64), *(batch.account_rows for batch in batches)])
-    found = pd.DataFrame({"person": _person_keys(batches), ROW: rows})
-    first = found.groupby("person")[ROW].transform("min")
-    listed_at: dict[Any, set[int]] = first.groupby(found[ROW]).agg(set).to_dict()
+    people = pd.DataFrame({"person": _person_keys(batches), ROW: rows})
+    first = people.groupby("person")[ROW].transform("min")
+    listed_at: dict[Any, set[int]] = first.groupby(people[ROW]).agg(set).to_dict()
     explained = dict(outcomes)
     for row, homes in listed_at.items():
         outcome = outcomes[row]
@@ -218,7 +218,7 @@ def list_once(
             noted = _noted(outcome, f"same company as row {label}")
             explained[row] = replace(noted, status=DUPLICATE, total=None)
     # A search may find a person twice.
-    is_repeated = found.duplicated() | (found[ROW] != first)
+    is_repeated = people.duplicated() | (people[ROW] != first)
     return np.where(is_repeated, -1, rows), explained
 
 
@@ -259,10 +259,10 @@ def people_table(
     values = [np.full(len(batch.people), batch.value, dtype=object) for batch in batches]
     found_by = np.concatenate([np.empty(0, dtype=object), *values])[order]
     matched = found_by if split_by in {None, SENIORITIES} else [None] * len(order)
-    found = pd.Series(rows[order])
-    ranks = found.groupby(found).cumcount() + 1
+    account_rows = pd.Series(rows[order])
+    ranks = account_rows.groupby(account_rows).cumcount() + 1
     texts = pa.array(matched, pa.string())
-    added = to_frame(pa.table({ROW: found, RANK: ranks, MATCHED: texts}), dtype_backend)
+    added = to_frame(pa.table({ROW: account_rows, RANK: ranks, MATCHED: texts}), dtype_backend)
     if split_by is not None:
         categories = list(dict.fromkeys(filters[split_by]))
         added[split_by] = pd.Categorical(found_by, categories, ordered=True)
@@ -286,12 +286,13 @@ def _outcome_table(
     size: int, people: pd.DataFrame, outcomes: Mapping[int, RowResult]
 ) -> pd.DataFrame:
     listed = [outcomes[row] for row in range(size)]
-    found = people[[ROW, "company_id", "company_name"]].astype(
+    employers = people[[ROW, "company_id", "company_name"]].astype(
         {ROW: "int64", "company_id": STR, "company_name": STR}
     )
-    by_account = found.groupby(ROW)
+    by_account = employers.groupby(ROW)
     best = by_account.nth(0).set_index(ROW).reindex(range(size))
-    companies = found.drop_duplicates([ROW, "company_id"]).groupby(ROW)["company_name"].agg(list)
+    distinct = employers.drop_duplicates([ROW, "company_id"])
+    companies = distinct.groupby(ROW)["company_name"].agg(list)
     details = [
         "; ".join(filter(None, [outcome.detail, _name_several(companies.get(row, []))]))
         for row, outcome in enumerate(listed)

@@ -52,11 +52,11 @@ class CompanyProgress:
         """Whether the company has enough people or no further ones."""
         return not self.missing or (not self.searches and (bool(self.kept) or self.is_proven))
 
-    def add(self, search: CompanySearch, kept: Sequence[str | None], found: int) -> None:
-        """Keep the first of the new people that a search has found."""
+    def add(self, search: CompanySearch, kept: Sequence[str | None], new_people: int) -> None:
+        """Keep the first of a search's new people."""
         self.searches -= 1
         if search.is_complete and self.total is not None:
-            self.total += found
+            self.total += new_people
         else:
             is_only = search.is_single and not self.searches and self.total == 0
             self.total = search.total if is_only else None
@@ -64,7 +64,7 @@ class CompanyProgress:
             self.detail = (
                 f"the service counted {search.total:,} people but returned {search.received:,}"
             )
-        if not found and search.received and not search.is_single:
+        if not new_people and search.received and not search.is_single:
             self.is_proven = False
         self.kept += kept
         self.missing -= len(kept)

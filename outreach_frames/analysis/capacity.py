@@ -192,7 +192,7 @@ def _gaps(email_days: object) -> list[int]:
 def _ramps(ramp: Any, mailboxes: pd.DataFrame) -> Ramps:
     """Return the limits of `ramp` by mailbox row and start day."""
     if not isinstance(ramp, Mapping) or not any(
-        isinstance(each, Mapping) for each in ramp.values()
+        isinstance(value, Mapping) for value in ramp.values()
     ):
         steps = _limits_by_day("ramp", {} if ramp is None else ramp)
         return dict.fromkeys(mailboxes.index, steps) if steps else {}

@@ -167,8 +167,8 @@ def table_of(names: Iterable[object]) -> str:
     present = frozenset(names)
     tables = _column_names()
     matching = {name: len(present & columns) for name, columns in tables.items()}
-    found = max(matching, key=lambda name: (matching[name], -len(tables[name])))
-    return found if matching[found] >= min(_MIN_MATCHING_COLUMNS, len(tables[found])) else ""
+    best = max(matching, key=lambda name: (matching[name], -len(tables[name])))
+    return best if matching[best] >= min(_MIN_MATCHING_COLUMNS, len(tables[best])) else ""
 
 
 @cache

@@ -175,11 +175,12 @@ def _days(
     if pd.api.types.is_datetime64_any_dtype(column) and raw not in table.columns:
         times = pd.to_datetime(column, utc=True).to_numpy("datetime64[D]")
         return times.astype("datetime64[us]"), np.zeros(len(table), dtype=bool)
-    written = [column_texts(column_of(table, one)) for one in (name, raw) if one in table]
-    texts = strip_texts(pc.coalesce(*(one.texts for one in written)))
+    columns = [column_of(table, label) for label in (name, raw) if label in table]
+    written = [*map(column_texts, columns)]
+    texts = strip_texts(pc.coalesce(*(part.texts for part in written)))
     days = iso_days(pc.replace_substring_regex(texts, r"\A(\d{4}-\d{2})\z", r"\1-01"))
     unknown = np.isnat(days) & np.asarray(texts.is_valid())
-    unknown[[place for one in written for place in one.unreadable]] = True
+    unknown[[place for part in written for place in part.unreadable]] = True
     places = np.flatnonzero(unknown)
     if len(places):
         value = texts[places[0]].as_py() or column.iloc[places[0]]

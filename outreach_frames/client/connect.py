@@ -140,7 +140,7 @@ def connect(
             problem = "A token is configured, but the address of its service is missing."
         raise ConfigurationError(f"{problem} {_HOW_TO_CONNECT}")
     given = {"people": people, "seed": seed}
-    world = {name: check_integer(name, one) for name, one in given.items() if one is not None}
+    world = {key: check_integer(key, value) for key, value in given.items() if value is not None}
     if world and base_url != SANDBOX:
         raise ConfigurationError('people= and seed= are only for of.connect("sandbox").')
     sandbox = _started_sandbox(world) if base_url == SANDBOX else None

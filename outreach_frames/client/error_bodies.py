@@ -38,8 +38,10 @@ class ErrorEntry(NamedTuple):
         """Return where the error is in the request, with the value if a filter is concerned."""
         names = ("at", "parameter", "header")
         given = (self.pointer, self.parameter, self.header)
-        place = next((f"{name} {one}" for name, one in zip(names, given, strict=True) if one), "")
-        segments = [documented(one) for one in (self.pointer or self.parameter).split("/")]
+        place = next(
+            (f"{name} {text}" for name, text in zip(names, given, strict=True) if text), ""
+        )
+        segments = [documented(segment) for segment in (self.pointer or self.parameter).split("/")]
         for name, index in zip(segments, [*segments[1:], ""], strict=True):
             if name in filters:
                 value = filters[name]
@@ -62,12 +64,12 @@ def read_errors(value: Any) -> list[ErrorEntry]:
     if isinstance(value, dict):
         nested = (value[name] for name in _LISTS if isinstance(value.get(name), list | dict))
         value = next(filter(None, nested), value)
-    return read_entries([one for one in (value if isinstance(value, list) else [value]) if one])
+    return read_entries([*filter(None, value)] if isinstance(value, list) else value or [])
 
 
 def read_entries(value: Any) -> list[ErrorEntry]:
     """Return one error, or each error of a list, such as `validation_errors`."""
-    return [_entry(one) for one in (value if isinstance(value, list) else [value])]
+    return [_entry(entry) for entry in (value if isinstance(value, list) else [value])]
 
 
 def describe_errors(
@@ -105,18 +107,18 @@ def describe_errors(
         shown.append(f"{text.rstrip('.')}, {place}" if place else text)
     if len(distinct) > _MAX_SHOWN:
         shown.append(f"{len(distinct):,} different errors in total")
-    return "; ".join([*(one.rstrip(".") for one in shown[:-1]), *shown[-1:]])
+    return "; ".join([*(line.rstrip(".") for line in shown[:-1]), *shown[-1:]])
 
 
-def _entry(one: Any) -> ErrorEntry:
-    if not isinstance(one, dict):
-        return ErrorEntry(one if isinstance(one, str) else quoted(one, _MAX_CHARACTERS))
-    text = next(filter(None, (_text(one.get(name)) for name in _WORDS)), "")
-    code = next(filter(None, (_text(one.get(name)) for name in _CODES)), "")
-    source = one.get("source")
+def _entry(error: Any) -> ErrorEntry:
+    if not isinstance(error, dict):
+        return ErrorEntry(error if isinstance(error, str) else quoted(error, _MAX_CHARACTERS))
+    text = next(filter(None, (_text(error.get(name)) for name in _WORDS)), "")
+    code = next(filter(None, (_text(error.get(name)) for name in _CODES)), "")
+    source = error.get("source")
     given = source if isinstance(source, dict) else {}
     places = (_text(given.get(name)) for name in ("pointer", "parameter", "header"))
-    return ErrorEntry(text or quoted(one, _MAX_CHARACTERS), code, *places)
+    return ErrorEntry(text or quoted(error, _MAX_CHARACTERS), code, *places)
 
 
 def _text(value: Any) -> str:

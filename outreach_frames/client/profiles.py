@@ -93,9 +93,9 @@ def remove(name: str) -> None:
 def _parsed(entry: memoryview) -> Profile | None:
     """Return the profile of an entry, or None if the entry is damaged."""
     try:
-        token = Token(msgspec.json.decode(entry)[TOKEN_KEY])
+        kept = msgspec.json.decode(entry)
+        token = Token(kept.pop(TOKEN_KEY))
         token.check()
-        kept = {name: one for name, one in msgspec.json.decode(entry).items() if name != TOKEN_KEY}
         base_url = checked_base_url(kept.pop(_ADDRESS))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
@@ -107,7 +107,7 @@ def _run(method: Callable[..., str | None], name: str, *entry: memoryview) -> me
     """Call a keyring's method and return the entry; no traceback of an error shows the entry."""
     raised: BaseException
     try:
-        texts = (str(one, "utf-8") for one in entry)
+        texts = (str(part, "utf-8") for part in entry)
         return memoryview((method(_SERVICE, name, *texts) or "").encode("utf-8", "surrogatepass"))
     except KeyboardInterrupt:
         raised = KeyboardInterrupt()
@@ -120,10 +120,10 @@ def _run(method: Callable[..., str | None], name: str, *entry: memoryview) -> me
 
 
 def _keyring() -> KeyringBackend:
-    found = find_keyring()
-    if isinstance(found, str):
-        raise ConfigurationError(found)
-    return found
+    ring = find_keyring()
+    if isinstance(ring, str):
+        raise ConfigurationError(ring)
+    return ring
 
 
 def find_keyring() -> KeyringBackend | str:
@@ -141,7 +141,7 @@ def find_keyring() -> KeyringBackend | str:
         # A chain of keyrings could pass an entry on to a keyring that stores plain text.
         chain: list[KeyringBackend] = ring.backends if isinstance(ring, ChainerBackend) else [ring]
         # Prefer the keyrings of operating systems.
-        chain = sorted(chain, key=lambda one: not type(one).__module__.startswith("keyring."))
+        chain = sorted(chain, key=lambda ring: not type(ring).__module__.startswith("keyring."))
         return next(filter(_encrypts, chain))
     return f"This machine has no keyring that encrypts. Start its keyring, or {_INSTEAD}."
 

@@ -170,7 +170,7 @@ def status_error(
         value = load_json(body)
     invalid = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
     problems = [] if invalid is None else read_entries(invalid)
-    errors = [one.with_code() for one in problems] or read_errors(value)
+    errors = [problem.with_code() for problem in problems] or read_errors(value)
     reason = describe_errors(errors, filters, documented=documented, redact=redact)
     message = _not_found(endpoint, label) if kind is NotFoundError else advice
     facts: dict[str, Any] = {
@@ -181,10 +181,10 @@ def status_error(
         "retryable": status == 429 or status >= 500,
         # A 503 with Retry-After was refused before the service acted.
         "may_have_acted": status not in _STATUSES and (status != 503 or retry_after is None),
-        "reasons": {redact(one.pointer): redact(one.text) for one in errors if one.pointer},
+        "reasons": {redact(error.pointer): redact(error.text) for error in errors if error.pointer},
     }
     if kind is ValidationFailedError:
-        reasons = [ValidationProblem(redact(one.code), redact(one.text)) for one in problems]
+        reasons = [ValidationProblem(redact(entry.code), redact(entry.text)) for entry in problems]
         return ValidationFailedError(message, validation_errors=reasons, **facts)
     return kind(message, **facts)
 

@@ -56,8 +56,8 @@ def similar(word: str, known: Iterable[str], most: int = 1) -> list[str]:
     import difflib  # noqa: PLC0415 - slow to import, and rarely needed
 
     by_letters: dict[str, str] = {}
-    for each in known:
-        by_letters.setdefault(_bare(each) or each, each)
+    for known_word in known:
+        by_letters.setdefault(_bare(known_word) or known_word, known_word)
     bare = _bare(word) or word
     close = difflib.get_close_matches(bare, by_letters, n=most)
     if not close and len(stem := bare.rstrip("sy")) > 2:  # of singular and plural

@@ -173,8 +173,8 @@ def _read_locked(path: Path, mode: str) -> bytes:
 def require_tables(connection: sqlite3.Connection) -> None:
     """Raise sqlite3.DatabaseError if a database has a view or trigger, which may run for ever."""
     query = "SELECT name FROM sqlite_master WHERE coalesce(rootpage, 0) = 0"
-    if found := connection.execute(query).fetchone():
-        raise sqlite3.DatabaseError(f"{found[0]} is a view, trigger or virtual table")
+    if row := connection.execute(query).fetchone():
+        raise sqlite3.DatabaseError(f"{row[0]} is a view, trigger or virtual table")
 
 
 def check_integrity(connection: sqlite3.Connection, path: Path) -> None:

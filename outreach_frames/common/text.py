@@ -172,10 +172,10 @@ def listed(names: Iterable[object], most: int = 10) -> str:
     >>> listed(["a", "b", "c"], most=2), listed([])
     ("'a', 'b' and 1 more", 'none')
     """
-    found = list(names)
-    others = len(found) - most
+    entries = list(names)
+    others = len(entries) - most
     more = f" and {others:,} more" if others > 0 else ""
-    return ", ".join(map(quoted, found[:most])) + more or "none"
+    return ", ".join(map(quoted, entries[:most])) + more or "none"
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

@@ -87,7 +87,7 @@ class Checkpoint:
     @property
     def count(self) -> int:
         """The number of people stored."""
-        return sum(one["rows"] for one in self.state["progress"]) if self.state else 0
+        return sum(search["rows"] for search in self.state["progress"]) if self.state else 0
 
     @property
     def replaced(self) -> Path:
@@ -121,8 +121,8 @@ class Checkpoint:
 
     def schemas(self) -> list[pa.Schema]:
         """Return the distinct schemas of the parts, in the order of the parts."""
-        found = self._connection.execute("SELECT columns FROM parts ORDER BY number")
-        distinct = dict.fromkeys(columns for (columns,) in found)
+        rows = self._connection.execute("SELECT columns FROM parts ORDER BY number")
+        distinct = dict.fromkeys(columns for (columns,) in rows)
         return [pa.ipc.read_schema(pa.py_buffer(columns)) for columns in distinct]
 
     def parts(self) -> Iterator[bytes]:
@@ -163,8 +163,8 @@ class Checkpoint:
         if self._connection.execute(query, (identity, search)).rowcount == 1:
             return None
         query = "SELECT search FROM seen WHERE id = ?"
-        (found,) = self._connection.execute(query, (identity,)).fetchone()
-        return int(found)
+        (first_search,) = self._connection.execute(query, (identity,)).fetchone()
+        return int(first_search)
 
     def _delete_files(self, *, all_files: bool) -> None:
         """Delete the temporary files of a killed run, or all files."""

@@ -87,7 +87,7 @@ def _require_own_folder(target: Path) -> None:
 def with_label(people: pa.Table, name: str, value: str) -> pa.Table:
     """Add a column named after the split filter, with the part's filter value."""
     names = {name: unique_name(name, people.column_names)}
-    renamed = people.rename_columns([names.get(one, one) for one in people.column_names])
+    renamed = people.rename_columns([names.get(name, name) for name in people.column_names])
     return renamed.append_column(name, pa.array([value] * len(people), pa.string()))
 
 

@@ -232,7 +232,7 @@ def _csv_table(frame: pd.DataFrame, *, index: bool, attrs: bool) -> tuple[pa.Tab
     plain.attrs = {}
     columns = {str(label): storable(column) for label, column in plain.items()}
     dtypes = default_dtypes()
-    noted = {name: one for name, one in columns.items() if one.dtype != dtypes.get(name, STR)}
+    noted = {key: column for key, column in columns.items() if column.dtype != dtypes.get(key, STR)}
     typed = _typed(pd.DataFrame(noted))
     if noted:
         metadata |= noted_schema(typed)

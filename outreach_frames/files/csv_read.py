@@ -132,8 +132,8 @@ def read_csv(
 
 def _state(path: Path) -> list[tuple[int, int, int]]:
     """Return what changes if another program replaces a file or its metadata file."""
-    found = [each.stat() for each in (path, notes_path(path)) if each.is_file()]
-    return [(one.st_ino, one.st_mtime_ns, one.st_size) for one in found]
+    stats = [file.stat() for file in (path, notes_path(path)) if file.is_file()]
+    return [(stat.st_ino, stat.st_mtime_ns, stat.st_size) for stat in stats]
 
 
 def _parse(source: _Source, sep: str | None, block_bytes: int) -> _Cells | None:
@@ -173,8 +173,8 @@ def _parse(source: _Source, sep: str | None, block_bytes: int) -> _Cells | None:
             if block_bytes == _BLOCK_BYTES:
                 return None
             # Arrow's message ends with the cell; cut it off, because it may be personal data.
-            found = re.match(r"[^:]*: [^:]*", str(error))
-            problem = found[0] if found else "it is damaged"
+            match = re.match(r"[^:]*: [^:]*", str(error))
+            problem = match[0] if match else "it is damaged"
             raise InvalidInputError(
                 f"{path} cannot be read as a table: {problem}. Correct the cell."
             ) from error

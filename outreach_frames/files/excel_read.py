@@ -244,11 +244,11 @@ def _codes(package: zipfile.ZipFile) -> dict[str, int]:
         return {}
     styles = ET.fromstring(package.read(_STYLES))  # noqa: S314
     formats = {
-        one.get("numFmtId"): len(code)
-        for one in styles.iterfind("{*}numFmts/{*}numFmt")
-        if _LEADING_ZEROS.fullmatch(code := one.get("formatCode", ""))
+        element.get("numFmtId"): len(code)
+        for element in styles.iterfind("{*}numFmts/{*}numFmt")
+        if _LEADING_ZEROS.fullmatch(code := element.get("formatCode", ""))
     }
-    used = [one.get("numFmtId") for one in styles.iterfind("{*}cellXfs/{*}xf")]
+    used = [element.get("numFmtId") for element in styles.iterfind("{*}cellXfs/{*}xf")]
     return {str(style): formats[kind] for style, kind in enumerate(used) if kind in formats}
 
 
@@ -260,11 +260,11 @@ def _check_rows(xml: bytes, codes: Mapping[str, int], where: str) -> _Remarks:
     """
     from openpyxl.utils import column_index_from_string  # noqa: PLC0415 - an optional extra
 
-    found: dict[str, list[str]] = defaultdict(list)
+    remarked_cells: dict[str, list[str]] = defaultdict(list)
     hidden = last = width = 0
     for _, row in ET.iterparse(io.BytesIO(xml)):  # noqa: S314
         if row.tag.endswith("}mergeCell"):
-            found[_MERGED].append(row.get("ref", ""))
+            remarked_cells[_MERGED].append(row.get("ref", ""))
         if not row.tag.endswith("}row"):
             continue
         number = int(row.get("r", last + 1))
@@ -287,12 +287,12 @@ def _check_rows(xml: bytes, codes: Mapping[str, int], where: str) -> _Remarks:
             value = cell.findtext("{*}v", "")
             # The text of a formula may be empty.
             if not value and cell.find("{*}f") is not None and cell.get("t") != "str":
-                found[_MISSING].append(cell.get("r", ""))
+                remarked_cells[_MISSING].append(cell.get("r", ""))
             if codes and value.isdigit() and len(value) < codes.get(cell.get("s", ""), 0):
-                found[_ZEROS].append(cell.get("r", ""))
+                remarked_cells[_ZEROS].append(cell.get("r", ""))
         row.clear()
     remarks = _Remarks(list)
-    for sentence, places in found.items():
+    for sentence, places in remarked_cells.items():
         first = f" (first in {places[0]})" if places[0] else ""
         remarks[sentence] = [f"{len(places):,}{first}"]
     remarks[_HIDDEN] = [f"{hidden:,}"] if hidden else []

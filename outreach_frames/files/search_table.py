@@ -93,8 +93,8 @@ def _strings(value: object) -> Iterator[str]:
     elif isinstance(value, dict):
         yield from _strings([*value, *value.values()])
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _strings(each)
+        for member in value:
+            yield from _strings(member)
 
 
 def _search_csv(path: Path, holds: Holds, encoding: str) -> Iterator[bool]:
@@ -125,8 +125,8 @@ def _search_parquet(path: Path, holds: Holds) -> Iterator[bool]:
 
 def _categories(columns: list[pa.Array]) -> list[str]:
     """Return the categories of columns, also unused ones."""
-    found = [column.dictionary for column in columns if pa.types.is_dictionary(column.type)]
-    return [str(value) for values in found for value in values.to_pylist()]
+    dictionaries = [column.dictionary for column in columns if pa.types.is_dictionary(column.type)]
+    return [str(value) for values in dictionaries for value in values.to_pylist()]
 
 
 def _search_workbook(path: Path, holds: Holds) -> Iterator[bool]:

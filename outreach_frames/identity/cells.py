@@ -105,13 +105,13 @@ def read_cells(keys: pa.Array, texts: pa.Array, read: Callable[[str], Reading]) 
         return Cells(keys, counts, np.empty(0, np.int64))
     readings = [_read_entries(text, read) for text in others.dictionary.to_pylist()]
     lists: list[list[Any]] = [reading.keys or [None] for reading in readings]
-    found = pa.array(lists, pa.large_list(keys.type)).take(others.indices)
+    other_keys = pa.array(lists, pa.large_list(keys.type)).take(others.indices)
     mask = is_other.to_numpy(zero_copy_only=False)
-    counts[mask] = found.value_lengths().to_numpy()
+    counts[mask] = other_keys.value_lengths().to_numpy()
     keys = pc.replace_with_mask(
         keys.take(pa.array(np.repeat(np.arange(len(keys)), counts))),
         pa.array(np.repeat(mask, counts)),
-        found.flatten(),
+        other_keys.flatten(),
     )
     is_ambiguous = np.array([reading.is_ambiguous for reading in readings])
     return Cells(keys, counts, np.flatnonzero(mask)[is_ambiguous[others.indices.to_numpy()]])
@@ -180,11 +180,11 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
     >>> reading_of("a; a; b", ["a", "a", ""]), reading_of("n/a", [])
     (Reading(keys=['a'], is_ambiguous=True), Reading(keys=[], is_ambiguous=False))
     """
-    found = [key for key in dict.fromkeys(keys) if key]
-    if not found:
+    distinct = [key for key in dict.fromkeys(keys) if key]
+    if not distinct:
         word = strip_blanks(text).casefold()
         return Reading([], bool(word) and word not in PLACEHOLDERS)
-    return Reading(found, "" in keys)
+    return Reading(distinct, "" in keys)
 
 
 def texts_of(column: pd.Series[Any]) -> pa.Array:

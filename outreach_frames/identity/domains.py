@@ -86,10 +86,10 @@ def domain_cells(texts: pa.Array) -> Cells:
     """Read the registered domains of each text."""
     texts = texts.cast(pa.large_string())
     encoded = texts.dictionary_encode()
-    found = pc.extract_regex(pc.ascii_lower(encoded.dictionary), _SIMPLE)
-    url, host = (pc.struct_field(found, place) for place in (0, 1))
-    hosts = pc.if_else(pc.equal(url, ""), host, url).dictionary_encode()
-    domains = [None if one is None else _simple_domain(one) for one in hosts.dictionary.to_pylist()]
+    parts = pc.extract_regex(pc.ascii_lower(encoded.dictionary), _SIMPLE)
+    of_urls, of_addresses = parts.flatten()
+    hosts = pc.if_else(pc.equal(of_urls, ""), of_addresses, of_urls).dictionary_encode()
+    domains = [*map(_simple_domain, hosts.dictionary.to_pylist())]
     keys = pa.array(domains, pa.large_string()).take(hosts.indices).take(encoded.indices)
     return read_cells(keys, texts, domains_in)
 
@@ -106,12 +106,12 @@ def domains_in(text: str) -> Reading:
     # In a sentence, a single word with a dot may be an abbreviation.
     is_list, is_address = True, False
     for token in filter(None, tokens):
-        found = _domain(_host(token)) or ""
+        domain = _domain(_host(token)) or ""
         is_like_address = _LIKE_ADDRESS.search(token) is not None
-        is_address |= is_like_address and bool(found)
-        is_list &= bool(found)
-        if found or is_like_address or is_word(token):
-            keys.append(found)
+        is_address |= is_like_address and bool(domain)
+        is_list &= bool(domain)
+        if domain or is_like_address or is_word(token):
+            keys.append(domain)
     return reading_of(text, keys if is_list or is_address or len({*keys} - {""}) > 1 else [])
 
 
@@ -126,8 +126,8 @@ def are_pages(texts: pa.Array, keys: pa.Array) -> pa.Array:
     domains = {registered_domain(host.partition("/")[0]) for host in hosts}
     known = "|".join(map(re.escape, filter(None, domains)))
     may_be = pc.match_substring_regex(keys, rf"\A(?:{known}|{_NETWORK})\z").fill_null(False)
-    found = "|".join([*map(re.escape, hosts), _NETWORK])
-    pattern = rf"(?i)\b(?:{found})\.?(?::\d+)?/+[^\s/?#]"
+    pages = "|".join([*map(re.escape, hosts), _NETWORK])
+    pattern = rf"(?i)\b(?:{pages})\.?(?::\d+)?/+[^\s/?#]"
     is_page = pc.match_substring_regex(texts.filter(may_be), pattern)
     return pc.replace_with_mask(may_be, may_be, is_page)
 
@@ -186,10 +186,10 @@ def _extract() -> Callable[[str], ExtractResult]:
 @lru_cache(_CACHED_HOSTS)
 def registered_domain(host: str) -> str | None:
     """Return the registered domain of a host, None for a public suffix."""
-    found = _extract()(host)
-    if found.suffix:
-        domain = found.top_domain_under_public_suffix
-        customer = found.subdomain.rpartition(".")[2] if domain in _BUILDERS else ""
+    parts = _extract()(host)
+    if parts.suffix:
+        domain = parts.top_domain_under_public_suffix
+        customer = parts.subdomain.rpartition(".")[2] if domain in _BUILDERS else ""
         return domain or None if customer in ("", "www") else f"{customer}.{domain}"
     # An unlisted top-level domain, as in an intranet, is a suffix too.
     labels = host.split(".")[-2:]

@@ -352,11 +352,11 @@ def are_placeholder_urls(texts: pa.Array) -> pa.Array:
     """
     pattern = _MAY_BE_PLACEHOLDER.format(hidden_in_texts(texts))
     may_be = pc.match_substring_regex(texts, pattern).fill_null(False)
-    found = [
+    is_placeholder = [
         (parts := split_address(strip_blanks(text))) is not None and _is_placeholder(parts)
         for text in texts.filter(may_be).to_pylist()
     ]
-    return pc.replace_with_mask(may_be, may_be, pa.array(found, pa.bool_()))
+    return pc.replace_with_mask(may_be, may_be, pa.array(is_placeholder, pa.bool_()))
 
 
 def certain_keys(keys: pa.Array) -> pa.Array:

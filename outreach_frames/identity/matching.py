@@ -49,7 +49,7 @@ def find_matches(ours: Keys, theirs: Keys, size: int, other_size: int) -> Matche
     >>> find_matches(Keys(one, other, none, none), Keys(none, other, none, none), 1, 1).rows
     array([-1])
     """
-    found = Matches(np.full(size, NONE), np.full(size, NONE), np.zeros(size, np.int64))
+    matches = Matches(np.full(size, NONE), np.full(size, NONE), np.zeros(size, np.int64))
     pairs = zip(_matchable(ours, size), _matchable(theirs, other_size), strict=True)
     for kind, (our_keys, their_keys) in enumerate(pairs):
         if len(our_keys) == our_keys.null_count or len(their_keys) == their_keys.null_count:
@@ -63,11 +63,11 @@ def find_matches(ours: Keys, theirs: Keys, size: int, other_size: int) -> Matche
             once = np.unique(other_numbers * other_size + other_rows) // other_size
         times = np.bincount(once + 1, minlength=distinct + 1)
         for column in np.split(numbers, max(len(numbers) // max(size, 1), 1)):
-            is_new = (found.rows == NONE) & (first[column] != NONE)
-            found.rows[is_new] = other_rows[first[column[is_new]]]
-            found.kinds[is_new] = kind
-            found.counts[is_new] = times[column[is_new] + 1]
-    return found
+            is_new = (matches.rows == NONE) & (first[column] != NONE)
+            matches.rows[is_new] = other_rows[first[column[is_new]]]
+            matches.kinds[is_new] = kind
+            matches.counts[is_new] = times[column[is_new] + 1]
+    return matches
 
 
 def repeat_rows(cells: Sequence[Cells]) -> tuple[Keys, Rows]:
@@ -144,11 +144,11 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
     """Match rows one to one by their first key that is not missing.
 
     >>> ids, urls = pa.array(["a", None, "c"]), pa.array([None, "u", None])
-    >>> found = match_rows([ids, urls], [pa.array(["c", "b"]), pa.array([None, "u"])])
-    >>> found.pairs_before.tolist(), found.pairs_after.tolist(), found.gone.tolist()
+    >>> matching = match_rows([ids, urls], [pa.array(["c", "b"]), pa.array([None, "u"])])
+    >>> matching.pairs_before.tolist(), matching.pairs_after.tolist(), matching.gone.tolist()
     ([1, 2], [1, 0], [0])
     """
-    levels = [_numbered(one, other) for one, other in zip(before, after, strict=True)]
+    levels = [*map(_numbered, before, after)]
     old = _side([(ours, distinct) for ours, _, distinct in levels])
     new = _side([(theirs, distinct) for _, theirs, distinct in levels])
     partner = np.full(len(before[0]), NONE)
@@ -169,7 +169,7 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
 
 
 def match_remaining(
-    found: Matching, before: pa.Array, after: pa.Array
+    matching: Matching, before: pa.Array, after: pa.Array
 ) -> tuple[Matching, Rows, Rows]:
     """Match the unmatched rows `gone` and `new` by another key, even if stronger keys differ.
 
@@ -177,13 +177,13 @@ def match_remaining(
     rows are dropped if a matched row, or an earlier row of their table, has the same key. Also
     return the dropped rows.
 
-    >>> found = match_rows([pa.array(["a", "b"])], [pa.array(["c", "a", "d"])])
+    >>> matching = match_rows([pa.array(["a", "b"])], [pa.array(["c", "a", "d"])])
     >>> keys = pa.array([None, "u"]), pa.array([None, "u", "u"])
-    >>> found, _, dropped = match_remaining(found, *keys)
-    >>> found.pairs_before.tolist(), found.pairs_after.tolist(), dropped.tolist()
+    >>> matching, _, dropped = match_remaining(matching, *keys)
+    >>> matching.pairs_before.tolist(), matching.pairs_after.tolist(), dropped.tolist()
     ([0, 1], [1, 0], [2])
     """
-    size = len(found.pairs_before)
+    size = len(matching.pairs_before)
     ours, theirs, distinct = _numbered(before, after)
     is_matched = np.zeros(distinct + 1, dtype=bool)
     is_matched[np.concatenate([ours[:size], theirs[:size]])] = True
@@ -193,18 +193,18 @@ def match_remaining(
         unmatched.append((numbers, (is_first & ~is_matched[numbers]) | (numbers == NONE)))
     (old, is_old), (new, is_new) = unmatched
     rows, others = _first_pairs((old, new, distinct), is_old, is_new)
-    pairs = np.concatenate([found.pairs_before, found.gone[rows]])
-    dropped = found.gone[~is_old], found.new[~is_new]
+    pairs = np.concatenate([matching.pairs_before, matching.gone[rows]])
+    dropped = matching.gone[~is_old], matching.new[~is_new]
     is_old[rows] = is_new[others] = False
     order = np.argsort(pairs)
-    matching = replace(
-        found,
+    extended = replace(
+        matching,
         pairs_before=pairs[order],
-        pairs_after=np.concatenate([found.pairs_after, found.new[others]])[order],
-        gone=found.gone[is_old],
-        new=found.new[is_new],
+        pairs_after=np.concatenate([matching.pairs_after, matching.new[others]])[order],
+        gone=matching.gone[is_old],
+        new=matching.new[is_new],
     )
-    return matching, *dropped
+    return extended, *dropped
 
 
 def _matchable(keys: Keys, size: int) -> Keys:

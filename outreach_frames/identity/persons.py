@@ -106,14 +106,13 @@ def first_known(first: Rows, missing: Mask) -> Rows:
     >>> first_known(np.array([0, 1, 0]), np.array([True, False, False])).tolist()
     [2, 1, 2]
     """
-    found = first.copy()
     rows = np.flatnonzero(missing[first] & ~missing)
-    if len(rows):
-        of_group = np.arange(len(first))
-        # Assign in reverse, so that the first row wins.
-        of_group[first[rows[::-1]]] = rows[::-1]
-        found = of_group[first]
-    return found
+    if not len(rows):
+        return first
+    known = np.arange(len(first))
+    # Assign in reverse, so that the first row wins.
+    known[first[rows[::-1]]] = rows[::-1]
+    return known[first]
 
 
 def first_company_rows(ids: pa.Array, urls: pa.Array, names: pa.Array) -> Rows:

@@ -21,7 +21,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.search import count_matches, report_unknown_values
 
-_COUNTABLE: Final = [one.name for one in spec.FILTERS if not one.excludes]
+_COUNTABLE: Final = [known.name for known in spec.FILTERS if not known.excludes]
 # The values to count by, per filter.
 Values = Mapping[str, Sequence[Any]]
 
@@ -70,11 +70,11 @@ def values_to_count(
     if not names:
         raise InvalidInputError("by is empty. Pass a filter's name, or omit it.")
     counted: list[str] = []
-    for each in names:
-        name = str(each)
-        if each not in _COUNTABLE:
+    for given in names:
+        name = str(given)
+        if given not in _COUNTABLE:
             raise InvalidInputError(
-                f"by={quoted(each)} is not a filter that includes people."
+                f"by={quoted(given)} is not a filter that includes people."
                 f"{suggestion(name, _COUNTABLE)} Call of.filters() to list all filters."
             )
         if name in counted:

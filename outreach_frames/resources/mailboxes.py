@@ -242,13 +242,13 @@ def _ids_of(names: list[str], listed: pd.DataFrame) -> list[str]:
     """Replace each address by the id of its mailbox."""
     addresses = pa.array([*names, *listed["email"]], pa.string(), from_pandas=True)
     keys = email_keys(addresses).to_pylist()
-    found: dict[str, list[str]] = {}
+    ids_of_key: dict[str, list[str]] = {}
     for key, identity in zip(keys[len(names) :], listed["id"], strict=True):
         if key is not None:
-            found.setdefault(key, []).append(identity)
+            ids_of_key.setdefault(key, []).append(identity)
     ids = []
     for name, key in zip(names, keys, strict=False):
-        matches = found.get(key, []) if "@" in name else [name]
+        matches = ids_of_key.get(key, []) if "@" in name else [name]
         if len(matches) != 1:
             belongs = f"several mailboxes ({', '.join(matches)})" if matches else "no mailbox"
             raise InvalidInputError(

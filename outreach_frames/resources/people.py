@@ -191,8 +191,10 @@ def search_people(
         tables = [joined()]
         search.save(tables[0])
     frame = frame_so_far()
-    found = frame.columns if chosen is None else search.others
-    frame.attrs.update(search.attrs, undocumented=undocumented_columns(found, search.split_by))
+    undocumented = undocumented_columns(
+        frame.columns if chosen is None else search.others, search.split_by
+    )
+    frame.attrs.update(search.attrs, undocumented=undocumented)
     with keeping_partial(lambda: frame):
         search.report(len(frame))
     return frame
@@ -201,11 +203,11 @@ def search_people(
 def undocumented_columns(columns: Iterable[str], split_by: str | None = None) -> list[str]:
     """List the columns of undocumented fields, and log each column once."""
     known = {*_COLUMNS, *(f"{name}{RAW_SUFFIX}" for name in _COLUMNS), split_by}
-    found = [name for name in columns if name not in known]
-    if new := set(found) - seen_columns:
+    undocumented = [name for name in columns if name not in known]
+    if new := set(undocumented) - seen_columns:
         seen_columns.update(new)
         _LOGGER.info("undocumented fields of people: %s", plain_names(new))
-    return found
+    return undocumented
 
 
 def without_added(columns: Sequence[str] | None, added: Iterable[str | None]) -> list[str] | None:

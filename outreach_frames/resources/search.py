@@ -102,12 +102,12 @@ class SeenIds:
             # Fast path for pages of new people.
             self._first.update(dict.fromkeys(present, search))
             return [None] * len(ids)
-        found = []
+        searches = []
         for identity in ids:
-            found.append(self._first.get(identity))
+            searches.append(self._first.get(identity))
             if identity is not None:
                 self._first.setdefault(identity, search)
-        return found
+        return searches
 
 
 @dataclass
@@ -154,7 +154,7 @@ class Search:
     @property
     def rows(self) -> int:
         """The number of people read."""
-        return sum(one.rows for one in self.progress)
+        return sum(so_far.rows for so_far in self.progress)
 
     @property
     def total(self) -> int | None:
@@ -183,16 +183,16 @@ class Search:
 
     @property
     def _unix(self) -> float:
-        return min((one.unix for one in self.progress if one.unix), default=time.time())
+        return min((so_far.unix for so_far in self.progress if so_far.unix), default=time.time())
 
     @property
     def state(self) -> dict[str, Any]:
         """The progress of the search in plain values, for checkpoints."""
-        return {"progress": [asdict(one) for one in self.progress], "whole": self._whole}
+        return {"progress": [asdict(so_far) for so_far in self.progress], "whole": self._whole}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Resume a search from a stored state."""
-        self.progress = [SearchProgress(**one) for one in state["progress"]]
+        self.progress = [SearchProgress(**so_far) for so_far in state["progress"]]
         self._whole = state["whole"]
 
     def load(self) -> pa.Table | None:
@@ -236,7 +236,7 @@ class Search:
         """Return the number of people that the search of a value may return."""
         if self.limit is None:
             return None
-        return self.limit - sum(one.rows for one in self.progress[:index])
+        return self.limit - sum(so_far.rows for so_far in self.progress[:index])
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield new people value by value, up to the limit; update the progress before each."""
@@ -316,7 +316,7 @@ class Search:
             self.others.update(dict.fromkeys(names))
             table = select_columns(table, self.columns)
         if searches.count(None) < len(searches):
-            table = table.filter(pa.array([one is None for one in searches], pa.bool_()))
+            table = table.filter(pa.array([search is None for search in searches], pa.bool_()))
         if limit is not None:
             table = table.slice(0, min(limit - so_far.rows, table.num_rows))
         so_far.page += len(page.heads)
@@ -329,7 +329,7 @@ class Search:
         """Append a column with the filter value that found each person."""
         if self.split_by is None:
             return frame
-        rows = [one.rows for one in self.progress]
+        rows = [so_far.rows for so_far in self.progress]
         codes = np.repeat(np.arange(len(rows)), rows)[: len(frame)]
         dtype: pd.CategoricalDtype[str] = pd.CategoricalDtype(list(self.values), ordered=True)
         names = {self.split_by: unique_name(self.split_by, frame.columns)}
@@ -338,13 +338,14 @@ class Search:
 
     def report(self, rows: int) -> None:
         """Warn of duplicates, errors, unknown filter values and missing people."""
-        repeats = sum(one.repeats for one in self.progress)
+        repeats = sum(so_far.repeats for so_far in self.progress)
         is_short = self.total is not None and rows < min(self.total, self.limit or self.total)
         is_capped = is_short and any(map(self._is_capped, self.progress))
         report_repeats(0 if is_capped else repeats, "people")
         report_errors(self.errors, self.filters)
         report_dropped_values(self.columns, self.others)
-        report_other_network(self.client, next((one.urls for one in self.progress if one.urls), ""))
+        urls = next((so_far.urls for so_far in self.progress if so_far.urls), "")
+        report_other_network(self.client, urls)
         is_empty = not rows and not self.total
         report_unknown_values(self.client, self.filters, is_empty=is_empty)
         if self.total is None or rows >= self.total:
@@ -382,10 +383,10 @@ def report_other_network(client: Client, field: str) -> None:
         )
 
 
-def report_dropped_values(columns: Sequence[str] | None, found: Iterable[str]) -> None:
+def report_dropped_values(columns: Sequence[str] | None, present: Iterable[str]) -> None:
     """Warn of chosen columns with values of the wrong type, if the `_raw` column is not chosen."""
     raws = {f"{name}{RAW_SUFFIX}" for name in columns or ()}.difference(columns or ())
-    if dropped := sorted(raws.intersection(found)):
+    if dropped := sorted(raws.intersection(present)):
         names = ", ".join(name.removesuffix(RAW_SUFFIX) for name in dropped)
         warn(
             f"Values of the wrong type are missing in {names}. Add "

@@ -38,10 +38,10 @@ _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 FILTER_TYPES: Final = {"string": "str", "boolean": "bool", "array": "ListOfText"}
 SAVED_KIND: Final = "outreach_frames people search"
 _PARAMETERS: Final = {
-    one.name: Parameter(
-        one.name, _KEYWORD, default=None, annotation=f"{FILTER_TYPES[one.type]} | None"
+    known.name: Parameter(
+        known.name, _KEYWORD, default=None, annotation=f"{FILTER_TYPES[known.type]} | None"
     )
-    for one in spec.FILTERS
+    for known in spec.FILTERS
 }
 
 _PLACES: Final = (
@@ -75,7 +75,7 @@ def shows_filters(filters: type[Any] = PeopleFilters) -> Callable[[F], F]:
     def show(function: F) -> F:
         takes = signature(function)
         *others, fields = takes.parameters.values()
-        shown = [one for name, one in _PARAMETERS.items() if name in filters.__annotations__]
+        shown = [known for name, known in _PARAMETERS.items() if name in filters.__annotations__]
         takes = takes.replace(parameters=[*others, *shown, fields])
         function.__signature__ = takes  # type: ignore[attr-defined]
         return function
@@ -178,7 +178,8 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
         raise InvalidInputError("columns is an empty list. Omit it to get all columns.")
     for name in chosen:
         if not isinstance(name, str) or name not in known:
-            no_email = " People search returns no email addresses." * ("mail" in str(name).lower())
+            is_email = "mail" in str(name).lower()
+            no_email = " People search returns no email addresses." if is_email else ""
             raise InvalidInputError(
                 f"columns has {quoted(name)}, which is not a column of people.{no_email}"
                 f"{suggestion(str(name), shown, most=3)} Call "
@@ -198,14 +199,15 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
     if caller is None:
         return hint
     arguments = [
-        one.name
-        for one in signature(caller).parameters.values()
-        if one.kind is _KEYWORD and one.name not in spec.FILTERS_BY_NAME
+        parameter.name
+        for parameter in signature(caller).parameters.values()
+        if parameter.kind is _KEYWORD and parameter.name not in spec.FILTERS_BY_NAME
     ]
     # An unknown name may contain an argument's name: company_domain contains domain.
-    close = [one for one in arguments if one in name.split("_")] or similar(name, arguments, 2)
+    contained = [argument for argument in arguments if argument in name.split("_")]
+    close = contained or similar(name, arguments, 2)
     if close or not hint:
-        hint += f" {caller.__name__} takes {', '.join(f'{one}=' for one in close or arguments)}."
+        hint += f" {caller.__name__} takes {'=, '.join(close or arguments)}=."
     return hint
 
 
@@ -215,7 +217,7 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     >>> unknown_values({"person_seniorities": ["vp", "directors"]})
     [('person_seniorities', 'directors', " Did you mean 'director'?")]
     """
-    found = []
+    unknown = []
     for name, value in body.items():
         known = spec.FILTERS_BY_NAME[name].suggestions
         for text in dict.fromkeys(value if known else ()):
@@ -228,16 +230,16 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
                 close = suggestion(text, known, most=3)
             # A single known value is an example, not a list.
             if close or len(known) > 1:
-                found.append((name, text, close))
-    return found
+                unknown.append((name, text, close))
+    return unknown
 
 
 def has_free_text(body: Mapping[str, Any], is_sandbox: bool) -> bool:
     """Return whether any filter takes text without a checked format or known values."""
     filters = (spec.FILTERS_BY_NAME[name] for name in body)
     return any(
-        one.type != "boolean" and not one.format and (len(one.suggestions) < 2 or not is_sandbox)
-        for one in filters
+        item.type != "boolean" and not item.format and (len(item.suggestions) < 2 or not is_sandbox)
+        for item in filters
     )
 
 
@@ -340,7 +342,7 @@ def canonical_uuid(text: str) -> str | None:
 
 def check_split_by(filters: Mapping[str, Any], split_by: object) -> str:
     """Return the filter's name; raise InvalidInputError if it cannot split a search."""
-    lists = [one.name for one in spec.FILTERS if one.type == "array" and not one.excludes]
+    lists = [known.name for known in spec.FILTERS if known.type == "array" and not known.excludes]
     if split_by not in lists:
         close = suggestion(str(split_by), lists)
         raise InvalidInputError(

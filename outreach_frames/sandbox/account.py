@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, time, timedelta
+from itertools import product
 
 from outreach_frames import spec
 from outreach_frames.sandbox.rules import link
@@ -39,7 +40,7 @@ def new_account(users: Sequence[User], *, seed: int) -> Account:
     mailboxes = list(_mailboxes(users, rng))
     owners = dict(zip(ABILITIES, users, strict=True))
     designs = [ACCOUNT["sequence"] | own for own in (*ACCOUNT["sequences"], *_plain_designs(rng))]
-    sequences = [_sequence(each, owners[each["user"]], mailboxes, rng) for each in designs]
+    sequences = [_sequence(design, owners[design["user"]], mailboxes, rng) for design in designs]
     sequences.sort(key=lambda row: row["created_at"], reverse=True)
     return Account(
         {user.id: user._asdict() | ABILITIES[name] for name, user in owners.items()},
@@ -76,7 +77,7 @@ def _plain_designs(rng: random.Random) -> Iterator[Row]:
     statuses = [*spec.SEQUENCE_STATUSES, *spec.SEQUENCE_STATUSES]
     usual = ("active", "active", "paused", "draft", "archived")
     words = WORDS["sequence_names"]
-    names = [f"{one} {segment}" for one in words["audiences"] for segment in words["segments"]]
+    names = [" ".join(pair) for pair in product(words["audiences"], words["segments"])]
     for place, name in enumerate(rng.sample(names, PLAIN_SEQUENCES)):
         yield {
             "name": f"{name}: {rng.choice(words['occasions'])} {{quarter}}",

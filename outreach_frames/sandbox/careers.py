@@ -46,7 +46,7 @@ class Market:
         self.user_emails = [user.email for user in world.users(seed)]
         self._employers = employers
         self._sizes = tuple(accumulate(employer.employees**0.5 for employer in employers))
-        self._vacancies = [one.employees - staff.get(one.number, 0) for one in employers]
+        self._vacancies = [firm.employees - staff.get(firm.number, 0) for firm in employers]
         self._by_age = sorted(employers, key=lambda employer: employer.body["founded_year"])
         self._years = [employer.body["founded_year"] for employer in self._by_age]
         self._schools = world.schools(seed)

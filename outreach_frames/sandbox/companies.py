@@ -214,11 +214,11 @@ def _revenue(industry: Entry, employees: int, rng: Random) -> str:
 
 def _locations(country: Entry, city: Entry, employees: int, rng: Random) -> list[str]:
     """Draw the offices, headquarters first, some abroad; larger companies have more offices."""
-    found = {location(city): None}
+    offices = {location(city): None}
     for _ in range(rng.randint(0, int(log(employees + 1, 8)))):
         place = country if rng.random() < 0.5 else draw_entry(COUNTRIES, rng)
-        found[location(draw_entry(place["cities"], rng))] = None
-    return list(found)
+        offices[location(draw_entry(place["cities"], rng))] = None
+    return list(offices)
 
 
 def _overview(name: str, industry: Entry, founded: int, city: Entry, rng: Random) -> str:

@@ -125,7 +125,7 @@ def as_fault(value: FaultLike) -> Fault:
     try:
         return Fault(value) if isinstance(value, str) else Fault(**value)
     except TypeError as error:
-        names = ", ".join(each.name for each in fields(Fault))
+        names = ", ".join(field.name for field in fields(Fault))
         raise ValueError(f"A fault needs a kind, and may have {names}: {error}.") from error
 
 
@@ -157,7 +157,7 @@ def _refusing(
 def _describe(status: int, *errors: Document) -> Reply:
     """Return a response with errors as objects, a form that services of this kind use."""
     body = msgspec.json.encode(
-        {spec.ERRORS_KEY: [{"status": str(status), **one} for one in errors]}
+        {spec.ERRORS_KEY: [{"status": str(status), **error} for error in errors]}
     )
     return Reply(status, body)
 
@@ -187,9 +187,9 @@ def _refuse_lead(_fault: Fault, handle: Handler, call: Call) -> Reply:
     errors = [
         {
             "detail": "The address is refused.",
-            "source": {"pointer": f"/{spec.LEADS_KEY}/{at}/email"},
+            "source": {"pointer": f"/{spec.LEADS_KEY}/{place}/email"},
         }
-        for at, lead in enumerate(leads if isinstance(leads, list) else ())
+        for place, lead in enumerate(leads if isinstance(leads, list) else ())
         if isinstance(lead, dict) and str(lead.get("email")).startswith("refused@")
     ]
     return _describe(400, *errors) if errors else handle(call)
@@ -336,7 +336,7 @@ class Faults:
     def __init__(self, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> None:
         if isinstance(faults, Fault | Mapping | str):
             faults = (faults,)
-        self.active: Final = tuple(as_fault(each) for each in faults or ())
+        self.active: Final = tuple(as_fault(fault) for fault in faults or ())
         # Requests by the place of a fault.
         self._seen: Counter[int] = Counter()
         self._affected: Counter[int] = Counter()

@@ -69,10 +69,10 @@ def get_contacts(service: Service, call: Call) -> Reply:
         limit, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
         raise rules.Refusal(400, f"{name} must be given 1 to {limit} times")
     contacts = service.store.account.contacts.items()
-    found = [msgspec.json.decode(contact) for name, contact in contacts if name in ids]
-    for contact in found:
+    requested = [msgspec.json.decode(contact) for name, contact in contacts if name in ids]
+    for contact in requested:
         del contact["recent_activity"]
-    return _json_reply({spec.CONTACTS_KEY: found})
+    return _json_reply({spec.CONTACTS_KEY: requested})
 
 
 def get_contact_by_email(service: Service, call: Call) -> Reply:

@@ -68,7 +68,7 @@ def advance_world(store: Store, days: int) -> None:
             _change_job(connection, position, employer, day, rng)
         count = len(_draw_share([*present], _JOIN, days, rng))
         joining = range(positions, positions + count)
-        insert(connection, "people", (careers.new_person(one, market, rng) for one in joining))
+        insert(connection, "people", (careers.new_person(place, market, rng) for place in joining))
     _record_events(store.account, seed, passed, days)
     store.days, store.positions = passed + days, positions + count
 

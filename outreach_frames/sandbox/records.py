@@ -53,7 +53,7 @@ def _company_row(employer: Employer) -> Row:
         "size": body["size"],
         "type": body["type"],
         "industry": body["industry"].casefold(),
-        "focuses": as_text([one for one in spec.SUGGESTED_COMPANY_FOCUSES if body[f"is_{one}"]]),
+        "focuses": as_text([name for name in spec.SUGGESTED_COMPANY_FOCUSES if body[f"is_{name}"]]),
         "group_number": employer.group,
         "investors": as_text([words(name) for name in employer.investors]),
         "body": msgspec.json.encode(body),
@@ -129,25 +129,26 @@ def _new_world(people: int, seed: int) -> tuple[sqlite3.Connection, Account]:
     for contact in contacts:
         account.add_contact(contact)
     _add_known_leads(account, contacts, rng)
-    for one in ACCOUNT["lead_lists"]:
-        lead_list = _lead_list(one, account_users, rng)
-        if spec.ERRORS_KEY in one:
-            lead_list[spec.ERRORS_KEY] = one[spec.ERRORS_KEY]
-        leads = [_list_lead(one["type"], rng.choice(contacts), rng) for _ in range(one["leads"])]
+    for design in ACCOUNT["lead_lists"]:
+        lead_list = _lead_list(design, account_users, rng)
+        if spec.ERRORS_KEY in design:
+            lead_list[spec.ERRORS_KEY] = design[spec.ERRORS_KEY]
+        kind = design["type"]
+        leads = [_list_lead(kind, rng.choice(contacts), rng) for _ in range(design["leads"])]
         account.lead_lists[lead_list["id"]] = msgspec.json.encode(lead_list | {"leads": leads})
     return connection, account
 
 
 def _add_known_leads(account: Account, contacts: Sequence[Record], rng: random.Random) -> None:
     """Add some contacts as existing leads, which later requests to add leads will skip."""
-    latest_first = sorted(contacts, key=lambda each: each["last_contacted_at"] or "", reverse=True)
+    latest_first = sorted(contacts, key=lambda lead: lead["last_contacted_at"] or "", reverse=True)
     share = max(1, len(contacts) // CONTACTS_PER_LEAD)
     recent, others = latest_first[:share], latest_first[share:]
     rng.shuffle(others)
     excluded, draft, active = (others[part * share : (part + 1) * share] for part in range(3))
-    plain = [one for one in account.sequences.values() if one["shows"] is None]
+    plain = [sequence for sequence in account.sequences.values() if sequence["shows"] is None]
     drafts, running = (
-        [one["id"] for one in plain if one["status"] in statuses]
+        [sequence["id"] for sequence in plain if sequence["status"] in statuses]
         for statuses in (("draft",), ("active", "paused"))
     )
     for leads, places in (

@@ -103,10 +103,10 @@ def _filter_type(search_filter: spec.Filter) -> type:
 _Search: Final = msgspec.defstruct(
     "_Search",
     [
-        *((each.name, _filter_type(each), None) for each in spec.FILTERS),
+        *((entry.name, _filter_type(entry), None) for entry in spec.FILTERS),
         *(
-            (each.name, Annotated[int, Meta(ge=1, le=each.maximum or MAX_PAGE)], each.default)
-            for each in spec.SEARCH_PAGING
+            (paging.name, Annotated[int, Meta(ge=1, le=paging.maximum or MAX_PAGE)], paging.default)
+            for paging in spec.SEARCH_PAGING
         ),
     ],
     forbid_unknown_fields=True,

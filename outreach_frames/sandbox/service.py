@@ -75,7 +75,9 @@ class Sandbox:
         self._stopped = False
         account = service.store.account
         self.sequence_ids: dict[str, str] = {
-            one["shows"]: one["id"] for one in account.sequences.values() if one["shows"]
+            sequence["shows"]: sequence["id"]
+            for sequence in account.sequences.values()
+            if sequence["shows"]
         }
         self.lead_list_ids: list[str] = list(account.lead_lists)
         self.contact_ids: list[str] = list(account.contacts)

@@ -59,7 +59,7 @@ class Account:
 
     def leads_in(self, *kinds: str) -> list[Row]:
         """Return the leads in places of these names, and in sequences of these statuses."""
-        statuses = {one["id"]: one["status"] for one in self.sequences.values()}
+        statuses = {sequence["id"]: sequence["status"] for sequence in self.sequences.values()}
         return [
             lead
             for lead in self.leads

@@ -139,35 +139,35 @@ def users(seed: int) -> tuple[User, ...]:
     (6, True)
     """
     rng = new_rng(seed, "users")
-    found: dict[str, User] = {}
-    while len(found) < USERS:
+    by_email: dict[str, User] = {}
+    while len(by_email) < USERS:
         name = person_name(COUNTRIES[0], rng)
         email = f"{name.slug.replace('-', '.')}@{ACCOUNT_DOMAIN}"
-        found.setdefault(email, User(new_id(rng), name.name, email))
-    return tuple(found.values())
+        by_email.setdefault(email, User(new_id(rng), name.name, email))
+    return tuple(by_email.values())
 
 
 def schools(seed: int) -> tuple[School, ...]:
     """Return the world's schools, with names in the language of their country."""
     rng = new_rng(seed, "schools")
-    found: dict[str, School] = {}
-    while len(found) < SCHOOLS:
+    by_slug: dict[str, School] = {}
+    while len(by_slug) < SCHOOLS:
         country = draw_entry(COUNTRIES, rng)
         patterns = WORDS["schools"].get(country["languages"][0], WORDS["schools"][""])
         name = rng.choice(patterns).format(invented_stem(rng))
-        if slug(name) not in found:
+        if slug(name) not in by_slug:
             url = f"{PROFNET}/school/{slug(name)}"
-            found[slug(name)] = School(new_id(rng), name, url, country["name"])
-    return tuple(found.values())
+            by_slug[slug(name)] = School(new_id(rng), name, url, country["name"])
+    return tuple(by_slug.values())
 
 
 def investors(seed: int) -> tuple[str, ...]:
     """Return the names of the world's investors."""
     rng = new_rng(seed, "investors")
-    found: dict[str, None] = {}
-    while len(found) < INVESTORS:
-        found[f"{invented_stem(rng)} {rng.choice(WORDS['company_names']['investor'])}"] = None
-    return tuple(found)
+    names: dict[str, None] = {}
+    while len(names) < INVESTORS:
+        names[f"{invented_stem(rng)} {rng.choice(WORDS['company_names']['investor'])}"] = None
+    return tuple(names)
 
 
 def draw(weights: Mapping[str, float], rng: Random) -> str:

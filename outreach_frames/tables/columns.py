@@ -62,8 +62,8 @@ def usual_names(kind: str, names: Iterable[Any]) -> list[Any]:
     >>> usual_names("domain", ["Website URL", "Company Domain Name", "domain"])
     ['domain']
     """
-    found = [name for name in dict.fromkeys(names) if name == kind or _is_usual(kind, name)]
-    return [kind] if kind in found else found
+    usual = [name for name in dict.fromkeys(names) if name == kind or _is_usual(kind, name)]
+    return [kind] if kind in usual else usual
 
 
 def _is_usual(kind: str, name: object) -> bool:
@@ -80,11 +80,11 @@ def find_profile_urls(names: Iterable[Any], values: Callable[[Any], Iterable[Any
     'crm_a_url'
     """
     names = list(names)
-    if PROFNET_URL in names and any(isinstance(one, str) for one in values(PROFNET_URL)):
+    if PROFNET_URL in names and any(isinstance(cell, str) for cell in values(PROFNET_URL)):
         return None
     for name in names:
         if isinstance(name, str) and _URL_COLUMN.fullmatch(name) and names.count(name) == 1:
-            texts = (one for one in values(name) if isinstance(one, str) and one)
+            texts = (cell for cell in values(name) if isinstance(cell, str) and cell)
             first = [*islice(texts, _TESTED_URLS)]
             if first and all(map(_PROFILE_URL.match, first)):
                 return name
@@ -93,13 +93,13 @@ def find_profile_urls(names: Iterable[Any], values: Callable[[Any], Iterable[Any
 
 def usual_column(frame: pd.DataFrame, kind: str, table: str = "The table") -> Any:
     """Return the column with the exact or the only usual name of a kind of identifier, or None."""
-    found = usual_names(kind, frame.columns)
-    if len(found) > 1:
+    usual = usual_names(kind, frame.columns)
+    if len(usual) > 1:
         raise InvalidInputError(
-            f"{table} has no column {quoted(kind)}, but {' and '.join(map(quoted, found))}. Pass "
+            f"{table} has no column {quoted(kind)}, but {' and '.join(map(quoted, usual))}. Pass "
             f"the right one as {kind}=. {columns_text(frame)}"
         )
-    return found[0] if found else None
+    return usual[0] if usual else None
 
 
 def no_column_error(
@@ -129,13 +129,13 @@ def columns_like(field: str, names: Iterable[Any], networks: Collection[str] = (
     if field == "profnet_url":
         pattern = "|".join([pattern, *map(re.escape, {spec.NETWORK_NAME, *networks})])
     is_like = re.compile(pattern, re.IGNORECASE).fullmatch
-    found = [
+    similar = [
         name
         for name in dict.fromkeys(names)
         if name == field
         or (any(map(is_like, words := _words(str(name)))) and words.isdisjoint(others.split()))
     ]
-    return sorted(found, key=lambda name: name != field)
+    return sorted(similar, key=lambda name: name != field)
 
 
 def _words(name: str) -> set[str]:

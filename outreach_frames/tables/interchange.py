@@ -144,7 +144,7 @@ def _member_type(kind: pa.DataType) -> pa.DataType:
     if isinstance(kind, _LISTS):
         return pa.list_(_member_type(kind.value_type))
     if pa.types.is_struct(kind):
-        return pa.struct([one.with_type(_member_type(one.type)) for one in kind])
+        return pa.struct([member.with_type(_member_type(member.type)) for member in kind])
     if kind in _INTEGERS:
         return pa.int64()
     if kind in _TEXTS:

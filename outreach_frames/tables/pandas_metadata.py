@@ -48,7 +48,7 @@ def restore_frame(
     Columns without metadata, and columns in `unknown`, have this package's dtypes.
     """
     notes = json.loads((metadata or {}).get(_PANDAS, b"{}"))
-    dtypes = {one["field_name"]: one["numpy_type"] for one in notes.get("columns", [])}
+    dtypes = {note["field_name"]: note["numpy_type"] for note in notes.get("columns", [])}
     dtypes |= dict.fromkeys(json.loads((metadata or {}).get(OWN_METADATA, b"[]")), _ARROW_DTYPE)
     arrays: dict[str, Any] = {}
     levels: dict[str, pa.ChunkedArray] = {}

@@ -243,14 +243,14 @@ class _SentLeads:
             if _EMAIL in names and isinstance(url, str) and self._is_weak(url):
                 # Several people may share a weak URL, so the email decides.
                 names.remove(_PROFNET_URL)
-            found = [self._find(name, entry[name]) for name in names]
+            matched_rows = [self._find(name, entry[name]) for name in names]
         else:
-            found = [rows for name in self._rows if (rows := self._find(name, entry))]
-        matches = [rows for rows in found if rows]
+            matched_rows = [rows for name in self._rows if (rows := self._find(name, entry))]
+        matches = [rows for rows in matched_rows if rows]
         if not matches:
             return (), False
         common = set.intersection(*matches)
-        return common or set.union(*matches), len(matches) < len(found)
+        return common or set.union(*matches), len(matches) < len(matched_rows)
 
     def is_certain(self, entry: object) -> bool:
         """Return whether an entry has the email or certain profile URL of a sent lead."""
@@ -353,15 +353,15 @@ def pointed_leads(error: OutreachError, size: int) -> dict[int, str] | None:
     >>> pointed_leads(BadRequestError("No.", reasons={"/settings": "Odd."}), 5) is None
     True
     """
-    found: dict[int, str] = {}
+    words_of_lead: dict[int, str] = {}
     reasons = error.reasons if isinstance(error, StatusError) else {}
     for pointer, words in reasons.items():
         place = re.fullmatch(rf"/{spec.LEADS_KEY}/(\d{{1,9}})(/.*)?", pointer)
         if place is None or int(place[1]) >= size:
             return None
         detail = f"{words} ({pointer})"
-        found[int(place[1])] = f"{found.get(int(place[1]), '')} {detail}".strip()
-    return {number: shorten(text, _DETAIL_CHARACTERS) for number, text in found.items()}
+        words_of_lead[int(place[1])] = f"{words_of_lead.get(int(place[1]), '')} {detail}".strip()
+    return {number: shorten(text, _DETAIL_CHARACTERS) for number, text in words_of_lead.items()}
 
 
 def resent_outcome(outcome: RowOutcome) -> RowOutcome:
@@ -398,7 +398,7 @@ def reclassify_resent(outcome: RowOutcome, *, is_certain: bool) -> RowOutcome:
 
 def _refused(error: ValidationFailedError) -> Classification:
     steps = list(NextStep)
-    problems = sorted(error.validation_errors, key=lambda each: steps.index(_next_step(each)))
+    problems = sorted(error.validation_errors, key=lambda problem: steps.index(_next_step(problem)))
     notes = tuple(map(_text, problems))
     if not problems:
         return Classification(_outcome(statuses.REJECTED, error), NextStep.CONTINUE)

@@ -278,8 +278,8 @@ class PeopleSearch(Panel):
             frame.attrs["filters"] = filters
         return frame, suggest(frame, self._suggest_from), error
 
-    def _show_found(self, found: _Found, warnings: list[str]) -> None:
-        frame, suggestions, error = found
+    def _show_found(self, result: _Found, warnings: list[str]) -> None:
+        frame, suggestions, error = result
         rows = 0 if frame is None else len(frame)
         total = None if frame is None else frame.attrs.get("total")
         self._notify(*self._notices(rows, total, error), warnings=warnings)
@@ -295,8 +295,8 @@ class PeopleSearch(Panel):
         if error is None:
             if total is not None and total > rows:
                 people = f"{rows:,} of {plural(total, 'person', 'people')}"
-            found = f"Read {people}: see .results, and below."
-            return [notice("info", found if rows else "No people match: .results is empty.")]
+            sentence = f"Read {people}: see .results, and below."
+            return [notice("info", sentence if rows else "No people match: .results is empty.")]
         kept = f".results is partial: it has {people}."
         if not rows:
             kept = "No people were read; .results is unchanged."
