@@ -176,6 +176,6 @@ def _keys(values: Iterable[Any], read: Callable[[pa.Array], Cells]) -> pd.Series
         else pd.Series(check_list("values", values), dtype=object)
     )
     # Pass an array: pandas would align a Series by label instead of by row.
-    keys = read(texts_of(column)).unambiguous_keys().to_numpy(zero_copy_only=False)
+    keys = read(texts_of(column)).single_keys().to_numpy(zero_copy_only=False)
     series: pd.Series[str] = pd.Series(keys, index=column.index, name=column.name, dtype=STR)
     return series

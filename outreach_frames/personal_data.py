@@ -38,7 +38,7 @@ from outreach_frames.export.checkpoint import CHECKPOINT_FILE, read_part
 from outreach_frames.files.csv_notes import METADATA_SUFFIX, NOTES_ERRORS
 from outreach_frames.files.search_table import WORKBOOKS, row_texts, search_table
 from outreach_frames.history.snapshots import PARTITION_KEY
-from outreach_frames.identity.texts import People, people_of
+from outreach_frames.identity.texts import PeopleToForget, people_to_forget
 from outreach_frames.leads.sending.journal_file import count_leads, is_journal
 
 _COLUMNS: Final = {"path": STR, "kind": STR, "rows": "Int64", "removed": "boolean", "how": STR}
@@ -69,7 +69,7 @@ _UNREADABLE: Final = (
 )
 
 
-class _Found(NamedTuple):
+class _ResultRow(NamedTuple):
     """A row of the result."""
 
     path: Path
@@ -155,23 +155,23 @@ def forget(
     >>> of.forget(email="nobody@brightforge.example", dry_run=True).columns.tolist()
     ['path', 'kind', 'rows', 'removed', 'how']
     """
-    people = people_of(email, profnet_url)
+    people = people_to_forget(email, profnet_url)
     place = None if folder is None else expanded(folder)
     if place is not None:
         require_readable_file(place)
         if not place.is_dir():
             raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
-    found: list[_Found] = []
+    rows: list[_ResultRow] = []
     for path in _caches(client):
         count = _clean(path, partial(_holds_body, people.holds), dry_run)
         if count:
-            found.append(
-                _Found(path, _CACHE, count, not dry_run, _HOW[_CACHE] if dry_run else None)
+            rows.append(
+                _ResultRow(path, _CACHE, count, not dry_run, _HOW[_CACHE] if dry_run else None)
             )
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
-        found += _search_folder(place, people, cleaned, dry_run=dry_run)
-    table = pd.DataFrame(found, columns=list(_COLUMNS))
+        rows += _search_folder(place, people, cleaned, dry_run=dry_run)
+    table = pd.DataFrame(rows, columns=list(_COLUMNS))
     # A file name may have bytes that are not text.
     table["path"] = [os.fsencode(path).decode(errors="replace") for path in table["path"]]
     return table.astype(_COLUMNS)
@@ -228,10 +228,10 @@ def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
 
 
 def _search_folder(
-    folder: Path, people: People, cleaned: set[Path], *, dry_run: bool
-) -> list[_Found]:
+    folder: Path, people: PeopleToForget, cleaned: set[Path], *, dry_run: bool
+) -> list[_ResultRow]:
     """Clean caches below a folder, and list all files that name the people."""
-    found: list[_Found] = []
+    rows: list[_ResultRow] = []
     unread: list[tuple[Path, str]] = []
     others: Counter[str] = Counter()
     # Search links last, because their file may be in the folder, too.
@@ -240,24 +240,24 @@ def _search_folder(
             continue
         kind, hits = "", list[bool]()
         try:
-            kind, found_in = _search(path, people)
-            if found_in is None:
+            kind, hits_in_file = _search(path, people)
+            if hits_in_file is None:
                 others[path.suffix.lower()] += 1
                 continue
-            hits.extend(found_in)
+            hits.extend(hits_in_file)
         except _UNREADABLE as error:
-            # What was found before the error is listed, too.
+            # The hits before the error are listed, too.
             unread.append((path, shorten(" ".join(str(error).split()))))
         if hits:
-            found.append(_listed(path, kind, hits, people, dry_run))
-    found.sort(key=lambda each: each.path)
-    found += [_Found(path, _NOT_READ, pd.NA, how=why) for path, why in sorted(unread)]
-    found += [
-        _Found(folder / f"*{suffix}", _NOT_SEARCHED, number, how=_ONLY_OURS)
+            rows.append(_listed(path, kind, hits, people, dry_run))
+    rows.sort(key=lambda row: row.path)
+    rows += [_ResultRow(path, _NOT_READ, pd.NA, how=why) for path, why in sorted(unread)]
+    rows += [
+        _ResultRow(folder / f"*{suffix}", _NOT_SEARCHED, number, how=_ONLY_OURS)
         for suffix, number in sorted(others.items())
     ]
     _warn_of_others(unread, others.total())
-    return found
+    return rows
 
 
 def _warn_of_others(unread: Sequence[tuple[Path, str]], others: int) -> None:
@@ -284,8 +284,8 @@ def _files(folder: Path, unread: list[tuple[Path, str]]) -> Iterator[Path]:
         unread += [(Path(place, name), "a link to a folder") for name in links]
         for path in (Path(place, name) for name in names):
             try:
-                found = path.stat()
-                if stat.S_ISREG(found.st_mode) and found.st_size:
+                status = path.stat()
+                if stat.S_ISREG(status.st_mode) and status.st_size:
                     yield path
             except OSError as error:
                 add(error)
@@ -297,7 +297,7 @@ def _is_side_file(path: Path) -> bool:
     return any(main != path and main.is_file() for main in mains)
 
 
-def _search(path: Path, people: People) -> tuple[str, Iterable[bool] | None]:
+def _search(path: Path, people: PeopleToForget) -> tuple[str, Iterable[bool] | None]:
     """Return a file's kind and its hits, which are True for rows; None if it is not searched."""
     if path.name == CHECKPOINT_FILE and path.parent.suffix == ".partial":
         return _CHECKPOINT, _search_checkpoint(path, people.holds)
@@ -321,7 +321,9 @@ def _search_checkpoint(path: Path, holds: Callable[[str], bool]) -> Iterator[boo
                 yield from (True for text in row_texts(batch) if holds(text))
 
 
-def _listed(path: Path, kind: str, hits: Sequence[bool], people: People, dry_run: bool) -> _Found:
+def _listed(
+    path: Path, kind: str, hits: Sequence[bool], people: PeopleToForget, dry_run: bool
+) -> _ResultRow:
     """Return the result's row of a file, after removing the people from a cache."""
     how: str | None = _how(path, kind, hits)
     is_removed = False
@@ -332,7 +334,7 @@ def _listed(path: Path, kind: str, hits: Sequence[bool], people: People, dry_run
         except _UNREADABLE as error:
             how = str(error)
     place = path.parent if kind == _CHECKPOINT else path
-    return _Found(place, kind, max(1, sum(hits)), is_removed, how)
+    return _ResultRow(place, kind, max(1, sum(hits)), is_removed, how)
 
 
 def _how(path: Path, kind: str, hits: Sequence[bool]) -> str:

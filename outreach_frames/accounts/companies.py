@@ -79,7 +79,7 @@ def _name_keys(texts: pa.Array) -> pa.Array:
 
 def _company_url_keys(urls: pa.Array) -> pa.Array:
     pages = [None if url is None else url_variants(url)[-1] for url in urls.to_pylist()]
-    return profnet_url_cells(pa.array(pages, pa.large_string())).unambiguous_keys()
+    return profnet_url_cells(pa.array(pages, pa.large_string())).single_keys()
 
 
 # From most to least reliable: a row is searched by its first available kind.

@@ -149,12 +149,7 @@ def match(
     read = [_read_cells(table) for table in tables]
     _warn_of_cells(tables, read, [0, 0], single=True)
     keys, their_keys = (
-        Keys(
-            *(
-                pa.concat_arrays([column.unambiguous_keys() for column in columns])
-                for columns in table
-            )
-        )
+        Keys(*(pa.concat_arrays([column.single_keys() for column in columns]) for columns in table))
         for table in read
     )
     matches = find_matches(keys, their_keys, len(frame), len(theirs))

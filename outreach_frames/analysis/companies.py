@@ -199,9 +199,7 @@ def person_rows(frame: pd.DataFrame) -> Rows:
     A profile URL other than `/in/<name>` identifies only rows that have nothing else.
     """
     ids, emails, urls = (_texts(frame, name) for name in ("id", *spec.LEAD_IDENTIFIERS))
-    keys = identifiers(
-        email_cells(emails).unambiguous_keys(), profnet_url_cells(urls).unambiguous_keys()
-    )
+    keys = identifiers(email_cells(emails).single_keys(), profnet_url_cells(urls).single_keys())
     weak = pc.if_else(ids.is_valid(), pa.scalar(None, TEXT), keys.weak_url)
     of_ids = pd.factorize(ids.to_pandas())[0].astype("int64")
     return first_rows([*numbers_of(keys._replace(weak_url=weak)), of_ids])

@@ -172,7 +172,7 @@ def _identity(search: Search, kind: str, columns: Sequence[str] | None) -> dict[
         "network_name": search.client._session.network_name,
         "filters": search.filters,
         "limit": search.limit,
-        "page_size": search.size,
+        "page_size": search.people_per_page(search.limit),
         "split_by": search.split_by,
         "columns": columns,
     }

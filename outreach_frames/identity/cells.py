@@ -81,7 +81,7 @@ class Cells(NamedTuple):
             pa.nulls(size, pa.large_string()), np.ones(size, np.int64), np.empty(0, np.int64)
         )
 
-    def unambiguous_keys(self) -> pa.Array:
+    def single_keys(self) -> pa.Array:
         """Return one key per cell; missing if the cell has several keys or is ambiguous."""
         if len(self.keys) == len(self.counts) and not len(self.ambiguous):
             return self.keys

@@ -79,7 +79,7 @@ def domain_keys(texts: pa.Array) -> pa.Array:
     >>> domain_keys(pa.array(["https://blog.acme.co.uk/x", "Anna@Acme.co.uk", "co.uk"])).to_pylist()
     ['acme.co.uk', 'acme.co.uk', None]
     """
-    return domain_cells(texts).unambiguous_keys()
+    return domain_cells(texts).single_keys()
 
 
 def domain_cells(texts: pa.Array) -> Cells:

@@ -31,7 +31,7 @@ _MAX_ESCAPES: Final = 3
 Pattern = tuple[str, re.Pattern[str]]
 
 
-class People(NamedTuple):
+class PeopleToForget(NamedTuple):
     """The people to search for in texts and, by hash, in journals."""
 
     patterns: list[Pattern]
@@ -47,7 +47,9 @@ class People(NamedTuple):
         return any(part in plain and pattern.search(plain) for part, pattern in self.patterns)
 
 
-def people_of(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> People:
+def people_to_forget(
+    email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None
+) -> PeopleToForget:
     """Return the people with these emails and profile URLs."""
     if email is None and profnet_url is None:
         raise InvalidInputError("No people were passed. Pass email=, profnet_url= or both.")
@@ -55,7 +57,7 @@ def people_of(email: str | Iterable[str] | None, profnet_url: str | Iterable[str
     urls = _keys("profnet_url", profnet_url, profnet_url_key, "a profile URL")
     # Use one row per identifier, since a weak URL identifies only rows without other identifiers.
     columns = [*emails, *[None] * len(urls)], [*[None] * len(emails), *urls]
-    return People(
+    return PeopleToForget(
         [*map(_email_pattern, emails), *map(_url_pattern, urls)],
         identifiers(*(pa.array(column, pa.large_string()) for column in columns)),
     )

@@ -36,7 +36,7 @@ _REFUSED: Final = (_BAD_REQUEST, *_NO_CONTACT, 451)
 Record = dict[str, Any]
 # Contacts by requested id or address; None if the response lacks the contact, or the error with
 # which the service refuses it.
-Found = dict[tuple[str, str], Record | StatusError | None]
+Contacts = dict[tuple[str, str], Record | StatusError | None]
 
 
 class _Entry(NamedTuple):
@@ -129,18 +129,18 @@ def contacts(
     distinct_emails = _distinct(entries, _EMAIL)
     reads = [partial(_read_by_ids, connected, chunk, refresh) for chunk in chunks]
     reads += [partial(_read_by_email, connected, email, refresh) for email in distinct_emails]
-    found: Found = {}
+    known: Contacts = {}
 
     def frame_so_far() -> pd.DataFrame:
-        known = [
+        positions = [
             position
             for position, entry in enumerate(entries)
-            if entry.requested is None or (entry.field, entry.requested) in found
+            if entry.requested is None or (entry.field, entry.requested) in known
         ]
-        rows = [_row(entries[position], found) for position in known]
+        rows = [_row(entries[position], known) for position in positions]
         frame = records_frame(rows, _FIELDS, dtype_backend)
         if index is not None and (ids is None or emails is None):
-            frame.index = index.take(known)
+            frame.index = index.take(positions)
         return frame
 
     total = len(distinct_ids) + len(distinct_emails)
@@ -149,16 +149,16 @@ def contacts(
         keeping_partial(frame_so_far, connected),
     ):
         for part in ordered_map(lambda read: read(), reads, workers=connected._session.workers):
-            found.update(part)
+            known.update(part)
             bar.update(len(part))
-        _raise_if_all_are_bad(list(found.values()))
-    _warn_of_refused(found)
+        _raise_if_all_are_bad(list(known.values()))
+    _warn_of_refused(known)
     frame = frame_so_far()
     frame.attrs.update(total=len(frame), fetched_at=now(), errors=[])
     return frame
 
 
-def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
+def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Contacts:
     try:
         response: Any = client._session.read(
             spec.GET_CONTACTS,
@@ -173,20 +173,20 @@ def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
             return {(_ID, ids[0]): error}
         middle = len(ids) // 2
         halves = (_read_by_ids(client, half, refresh) for half in (ids[:middle], ids[middle:]))
-        found = {key: contact for half in halves for key, contact in half.items()}
-        _raise_if_all_are_bad(list(found.values()))
-        return found
+        both = {key: contact for half in halves for key, contact in half.items()}
+        _raise_if_all_are_bad(list(both.values()))
+        return both
     items = page_items(response, spec.GET_CONTACTS)
-    known = [item for item in items if isinstance(item, dict) and isinstance(item.get(_ID), str)]
-    if len(known) < len(items):
+    usable = [item for item in items if isinstance(item, dict) and isinstance(item.get(_ID), str)]
+    if len(usable) < len(items):
         raise InvalidResponseError(
             "A contact in the response has no id.", request=spec.GET_CONTACTS.label
         )
-    by_id = {item[_ID].casefold(): item for item in known}
+    by_id = {item[_ID].casefold(): item for item in usable}
     return {(_ID, requested): by_id.get(requested.casefold()) for requested in ids}
 
 
-def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
+def _read_by_email(client: Client, email: str, refresh: bool) -> Contacts:
     try:
         response: Any = client._session.read(
             spec.GET_CONTACT_BY_EMAIL, path={_EMAIL: email}, refresh=refresh
@@ -204,28 +204,24 @@ def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
 
 def _raise_if_all_are_bad(contacts: Sequence[Record | StatusError | None]) -> None:
     """Raise the first error if each request is a bad one, which is not the contacts' fault."""
-    bad = [
-        one for one in contacts if isinstance(one, StatusError) and one.status_code == _BAD_REQUEST
-    ]
+    errors = [contact for contact in contacts if isinstance(contact, StatusError)]
+    bad = [error for error in errors if error.status_code == _BAD_REQUEST]
     if bad and len(bad) == len(contacts):
         raise bad[0]
 
 
-def _warn_of_refused(found: Found) -> None:
-    refused = [
-        one
-        for one in found.values()
-        if isinstance(one, StatusError) and one.status_code != _NOT_FOUND
-    ]
+def _warn_of_refused(contacts: Contacts) -> None:
+    errors = [contact for contact in contacts.values() if isinstance(contact, StatusError)]
+    refused = [error for error in errors if error.status_code != _NOT_FOUND]
     if refused:
         warn(
-            f"The service refuses {len(refused):,} of {plural(len(found), 'contact')}. `detail` "
+            f"The service refuses {len(refused):,} of {plural(len(contacts), 'contact')}. `detail` "
             f"has the reasons; the first is: {refused[0]}"
         )
 
 
-def _row(entry: _Entry, found: Found) -> Record:
-    contact = None if entry.requested is None else found[entry.field, entry.requested]
+def _row(entry: _Entry, contacts: Contacts) -> Record:
+    contact = None if entry.requested is None else contacts[entry.field, entry.requested]
     is_found: bool | None = isinstance(contact, dict)
     detail = None
     name = _NAMES[entry.field]
@@ -263,7 +259,7 @@ def _parse_entries(name: str, field: str, values: object) -> list[_Entry]:
 
 def _check_ids(entries: Sequence[_Entry]) -> None:
     """Raise InvalidInputError if ids contain email addresses or names of files."""
-    texts = [one.requested for one in entries if one.field == _ID and one.requested]
+    texts = [entry.requested for entry in entries if entry.field == _ID and entry.requested]
     if files := [text for text in texts if text.lower().endswith(_TABLE_FILES)]:
         raise InvalidInputError(
             f"{quoted(files[0])} is a file, not an id. Pass the file's ids, or its email addresses "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from os import PathLike
 from typing import Any, Unpack
 
@@ -49,25 +48,26 @@ def filters() -> pd.DataFrame:
     >>> table.loc["person_locations", "example"]
     ['Germany']
     """
-    known: list[Sequence[str] | None] = [one.suggestions or None for one in spec.FILTERS]
+    known: list[Sequence[str] | None] = [entry.suggestions or None for entry in spec.FILTERS]
     return pd.DataFrame(
         {
-            "name": pd.array([one.name for one in spec.FILTERS], dtype=STR),
-            "type": pd.array([one.type for one in spec.FILTERS], dtype=STR),
-            "group": pd.array([one.group for one in spec.FILTERS], dtype=STR),
+            "name": pd.array([entry.name for entry in spec.FILTERS], dtype=STR),
+            "type": pd.array([entry.type for entry in spec.FILTERS], dtype=STR),
+            "group": pd.array([entry.group for entry in spec.FILTERS], dtype=STR),
             "values": pd.Series(known, dtype=_LIST_OF_TEXT),
-            "excludes": pd.array([one.excludes or None for one in spec.FILTERS], dtype=STR),
-            "meaning": pd.array([one.note or None for one in spec.FILTERS], dtype=STR),
-            "example": pd.Series([_example(one) for one in spec.FILTERS], dtype=object),
+            "excludes": pd.array([entry.excludes or None for entry in spec.FILTERS], dtype=STR),
+            "meaning": pd.array([entry.note or None for entry in spec.FILTERS], dtype=STR),
+            "example": pd.Series([_example(entry) for entry in spec.FILTERS], dtype=object),
         }
     )
 
 
-def _example(one: spec.Filter) -> str | bool | list[str]:
-    if one.type == "boolean":
+def _example(entry: spec.Filter) -> str | bool | list[str]:
+    if entry.type == "boolean":
         return True
-    text = one.example or (one.suggestions or [spec.FILTERS_BY_NAME[one.excludes].example])[0]
-    return [text] if one.type == "array" else text
+    included = spec.FILTERS_BY_NAME[entry.excludes or entry.name]
+    text = entry.example or (entry.suggestions or [included.example])[0]
+    return [text] if entry.type == "array" else text
 
 
 @shows_filters()
@@ -130,12 +130,13 @@ def explain_search(
     body = check_filters(filters, fields, explain_search)
     rows = list(_searches(body))
     # A search is counted once, even if several rows need it.
-    searches = {msgspec.json.encode(one): one for one in (body, *chain(*(row[2:] for row in rows)))}
+    needed = [body, *(search for _, _, *pair in rows for search in pair)]
+    searches = {msgspec.json.encode(search): search for search in needed}
 
     def framed(counts: list[int]) -> pd.DataFrame:
         people = dict(zip(searches, counts, strict=False))
         counted = [
-            (name, value, *(people.get(msgspec.json.encode(one)) for one in pair))
+            (name, value, *(people.get(msgspec.json.encode(search)) for search in pair))
             for name, value, *pair in rows
         ]
         known = [row for row in counted if None not in row[2:]]
@@ -157,6 +158,6 @@ def _searches(body: Filters) -> Iterator[tuple[str, str | None, Filters, Filters
             yield name, str(values[0]), others, {name: value}
             continue
         yield name, None, others, {name: value}
-        for one in values:
-            without = {**body, name: [each for each in values if each != one]}
-            yield name, one, without, {name: [one]}
+        for text in values:
+            without = {**body, name: [other for other in values if other != text]}
+            yield name, text, without, {name: [text]}

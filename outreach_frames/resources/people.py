@@ -192,7 +192,7 @@ def search_people(
         search.save(tables[0])
     frame = frame_so_far()
     undocumented = undocumented_columns(
-        frame.columns if chosen is None else search.others, search.split_by
+        frame.columns if chosen is None else search.undocumented, search.split_by
     )
     frame.attrs.update(search.attrs, undocumented=undocumented)
     with keeping_partial(lambda: frame):

@@ -127,7 +127,7 @@ class Search:
     )
     warns_of_limit: bool = False  # whether to warn if more people match
     errors: list[Any] = field(default_factory=list)
-    others: dict[str, None] = field(default_factory=dict)  # undocumented columns that were read
+    undocumented: dict[str, None] = field(default_factory=dict)  # columns that were read
     values: tuple[Any, ...] = field(default=(None,), init=False)  # of `split_by`, as given
     progress: list[SearchProgress] = field(default_factory=list, init=False)  # per value read
     _whole: int | None = field(default=None, init=False)  # people that a split search can find
@@ -137,12 +137,8 @@ class Search:
             name = check_split_by(self.filters, self.split_by)
             self.values = tuple(dict.fromkeys(self.filters[name]))
 
-    @property
-    def size(self) -> int:
-        """The number of people per request."""
-        return self._size(self.limit)
-
-    def _size(self, limit: int | None) -> int:
+    def people_per_page(self, limit: int | None) -> int:
+        """Return the number of people per request, if at most `limit` people are read."""
         largest = spec.MAX_SEARCH_PAGE_SIZE
         return self.page_size or min(largest, limit or largest)
 
@@ -206,11 +202,11 @@ class Search:
         self.resume(notes["state"])
         # A result is out of date if its first page was read again.
         for index, so_far in enumerate(self.progress):
-            first = page_body(self._filters(index), 1, self._size(self._limit(index)))
+            first = page_body(self._filters(index), 1, self.people_per_page(self._limit(index)))
             if self.client._session.date_of(spec.SEARCH_PEOPLE, first) != so_far.unix:
                 self.resume({"progress": [], "whole": None})
                 return None
-        self.others = dict.fromkeys(notes["others"])
+        self.undocumented = dict.fromkeys(notes["others"])
         return people
 
     def save(self, people: pa.Table) -> None:
@@ -218,7 +214,7 @@ class Search:
         if not self.store or self.errors or self.client._session.cache is None:
             return
         if people.nbytes <= _MAX_RESULT_BYTES:
-            notes = {"state": self.state, "others": list(self.others)}
+            notes = {"state": self.state, "others": list(self.undocumented)}
             self.client._session.store_table(
                 spec.SEARCH_PEOPLE, self._arguments, people, notes, self._unix
             )
@@ -258,7 +254,7 @@ class Search:
                 yield self._accept(page, so_far, limit)
         except OutreachError as error:
             if so_far.page:
-                last = so_far.last_page(self._size(limit), limit)
+                last = so_far.last_page(self.people_per_page(limit), limit)
                 where = f"page {so_far.page + 1:,} of {last:,}"
                 people = plural(so_far.rows, "person was", "people were")
                 words = f"{error} The error occurred on {where}, after {people} read."
@@ -271,7 +267,7 @@ class Search:
         self, so_far: SearchProgress, filters: Mapping[str, Any], limit: int | None
     ) -> Iterator[PeoplePage]:
         """Yield the next pages while the caller's progress shows that more are needed."""
-        size, columns = self._size(limit), readable_columns(self.columns)
+        size, columns = self.people_per_page(limit), readable_columns(self.columns)
         if not so_far.page:
             first = page_body(filters, 1, size)
             since = math.inf if self.refresh else 0
@@ -313,7 +309,7 @@ class Search:
         repeats = searches.count(index)
         if self.columns is not None:
             names = (name for name in table.column_names if name not in DOCUMENTED)
-            self.others.update(dict.fromkeys(names))
+            self.undocumented.update(dict.fromkeys(names))
             table = select_columns(table, self.columns)
         if searches.count(None) < len(searches):
             table = table.filter(pa.array([search is None for search in searches], pa.bool_()))
@@ -343,7 +339,7 @@ class Search:
         is_capped = is_short and any(map(self._is_capped, self.progress))
         report_repeats(0 if is_capped else repeats, "people")
         report_errors(self.errors, self.filters)
-        report_dropped_values(self.columns, self.others)
+        report_dropped_values(self.columns, self.undocumented)
         urls = next((so_far.urls for so_far in self.progress if so_far.urls), "")
         report_other_network(self.client, urls)
         is_empty = not rows and not self.total
@@ -369,7 +365,9 @@ class Search:
 
     def _is_capped(self, search: SearchProgress) -> bool:
         """Return whether a search ended with whole pages of people that were read before."""
-        is_full = search.repeats >= self._size(None) or search.useless >= _MAX_USELESS_PAGES
+        is_full = (
+            search.repeats >= self.people_per_page(None) or search.useless >= _MAX_USELESS_PAGES
+        )
         return search.useless > 0 and search.repeats > 0 and is_full
 
 

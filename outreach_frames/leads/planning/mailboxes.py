@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,12 +31,15 @@ class AccountMailboxes:
         self._of_user: dict[str, list[Mapping[Any, Any]]] = {}
         # The users' names; a dict keeps their order.
         self._names: dict[str, None] = {}
-        for mailbox in (one for one in mailboxes if isinstance(one["email"], str)):
+        for mailbox in mailboxes:
+            if not isinstance(mailbox["email"], str):
+                continue
             self._of_address.setdefault(_key(mailbox["email"]), []).append(mailbox)
             address, name = mailbox["user_email"], mailbox["user_name"]
             for key in {_key(text) for text in (address, name) if isinstance(text, str)}:
                 self._of_user.setdefault(key, []).append(mailbox)
-            self._names |= {name: None} if isinstance(name, str) else {}
+            if isinstance(name, str):
+                self._names[name] = None
 
     def choose(
         self, texts: pa.Array, identifiers: Mapping[str, pa.Array]
@@ -45,19 +48,18 @@ class AccountMailboxes:
 
         The row's email, or else profile URL, selects one of a user's mailboxes.
         """
-        encoded = texts.dictionary_encode()
-        distinct = encoded.dictionary.to_pylist()
-        found = [self._find(text) for text in distinct]
-        # The last element belongs to missing texts.
-        numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        counts = np.array([*(len(usable) for usable, *_ in found), 1])[numbers]
-        first = [one[0][0] if one[0] else text for one, text in zip(found, distinct, strict=True)]
-        addresses = np.array([*first, None], dtype=object)[numbers]
-        several = np.flatnonzero(counts > 1)
-        keys = [KEYS[name](known.take(pa.array(several))) for name, known in identifiers.items()]
-        for row, person in zip(several.tolist(), pc.coalesce(*keys).to_pylist(), strict=True):
-            addresses[row] = _preferred(person, found[numbers[row]][0])
-        problems = {row: found[numbers[row]][1:] for row in np.flatnonzero(counts == 0).tolist()}
+        addresses: list[str | None] = texts.to_pylist()
+        problems: dict[int, tuple[str, str]] = {}
+        look_up = cache(self._find)
+        keys = pc.coalesce(*(KEYS[kind](column) for kind, column in identifiers.items()))
+        for row, (text, person) in enumerate(zip(addresses, keys.to_pylist(), strict=True)):
+            if text is None:
+                continue
+            usable, code, message = look_up(text)
+            if not usable:
+                problems[row] = code, message
+            else:
+                addresses[row] = _preferred(person, usable) if len(usable) > 1 else usable[0]
         return pa.array(addresses, TEXT), problems
 
     def _find(self, text: str) -> tuple[Sequence[str], str, str]:
@@ -70,22 +72,23 @@ class AccountMailboxes:
             shared = f"{len(users)} users are called {quoted(text)}"
             boxes = ", ".join(mailbox["email"] for mailbox in named)
             return (), "ambiguous_mailbox", f"{shared}. Use the address of a mailbox: {boxes}."
-        usable = {_key(one["email"]): one["email"] for one in named if one["status"] == ACTIVE}
-        if usable:
-            return list(usable.values()), "", ""
+        active = [mailbox["email"] for mailbox in named if mailbox["status"] == ACTIVE]
+        if active:
+            # A repeated address keeps its last spelling.
+            return list({_key(address): address for address in active}.values()), "", ""
         if not named:
             lacking = f"The account has no mailbox or user called {quoted(text)}."
             close = suggestion(text, self._names)
             return (), "unknown_mailbox", f"{lacking}{close} The users: {listed(self._names)}."
-        states = ", ".join(f"{one['email']} ({one['status'] or 'status unknown'})" for one in named)
-        message = f"No mailbox of {quoted(text)} is {ACTIVE}: {states}."
+        states = [f"{box['email']} ({box['status'] or 'status unknown'})" for box in named]
+        message = f"No mailbox of {quoted(text)} is {ACTIVE}: {', '.join(states)}."
         return (), "mailbox_unusable", f"{message} Reconnect a mailbox, or use another address."
 
 
 def look_up_mailboxes(client: Client) -> AccountMailboxes:
     """List the account's mailboxes without the cache."""
-    found = mailboxes(refresh=True, client=client).astype("object")
-    return AccountMailboxes(found.where(found.notna(), None).to_dict(orient="records"))
+    table = mailboxes(refresh=True, client=client).astype("object")
+    return AccountMailboxes(table.where(table.notna(), None).to_dict(orient="records"))
 
 
 def _key(text: str) -> str:
@@ -95,5 +98,6 @@ def _key(text: str) -> str:
 
 def _preferred(person: str | None, addresses: Sequence[str]) -> str:
     """Choose a person's mailbox by rendezvous hashing: a new mailbox changes few choices."""
-    texts = {one: f"{_key(one)}\n{person}".encode() for one in addresses}
-    return max(addresses, key=lambda one: blake2b(texts[one]).digest())
+    return max(
+        addresses, key=lambda address: blake2b(f"{_key(address)}\n{person}".encode()).digest()
+    )

@@ -64,7 +64,7 @@ def resume(
 
     `identifiers` has each row's identifiers. `leads` are in the order of their first sends.
     """
-    people = _People(identifiers, leads)
+    people = _PersonLeads(identifiers, leads)
     comparison = _Comparison(frame, identifiers, digests, [*people.lead_of_row])
     is_valid = frame.checked.is_valid
     resumption = Resumption(np.array([], dtype=np.int64), np.arange(len(is_valid)))
@@ -102,7 +102,9 @@ def resume(
     return resumption
 
 
-def _add_new_persons(frame: CheckedFrame, people: _People, resumption: Resumption) -> list[int]:
+def _add_new_persons(
+    frame: CheckedFrame, people: _PersonLeads, resumption: Resumption
+) -> list[int]:
     """Add people without records to the resumption; return the row to send per person."""
     checked, persons, is_new = frame.checked, people.person_of_row, ~people.is_recorded
     kept = first_valid_rows(persons, checked.is_valid & is_new)
@@ -124,7 +126,7 @@ def _add_new_persons(frame: CheckedFrame, people: _People, resumption: Resumptio
 
 
 def _find_unknown_row(
-    people: _People, comparison: _Comparison, lead: Lead, rows: Sequence[int], nearest: int
+    people: _PersonLeads, comparison: _Comparison, lead: Lead, rows: Sequence[int], nearest: int
 ) -> tuple[int | None, str]:
     """Return an unknown lead's unchanged row, or None and the note of the nearest row."""
     differences = comparison.describe(lead, nearest)
@@ -169,8 +171,8 @@ class _LeadIndex:
         )
 
 
-class _People:
-    """The persons of the frame's rows and of the recorded leads."""
+class _PersonLeads:
+    """The persons of the frame's rows, with the leads that were recorded of each."""
 
     def __init__(self, identifiers: Sequence[RowIdentifiers], leads: Sequence[Lead]) -> None:
         self._identifiers = identifiers
