@@ -39,35 +39,35 @@ def read_sources(
     others: Iterable[Excluded | Sequence[Excluded]], since: Since | None
 ) -> list[Source]:
     """Read tables and journals; of journals, only the people reached since then."""
-    given = [*_each(others)]
-    if not given:
+    tables = [*_expand(others)]
+    if not tables:
         raise InvalidInputError("Pass at least one table with the people to exclude.")
     first_day = None if since is None else _first_day(since)
-    sources = [_read(one, place, first_day) for place, one in enumerate(given, 1)]
+    sources = [_read(table, place, first_day) for place, table in enumerate(tables, 1)]
     if since is not None and not any(source.journal for source in sources):
         raise InvalidInputError("since= applies to journals. Pass a journal, or omit since=.")
     return sources
 
 
-def _each(others: Iterable[Any]) -> Iterator[Any]:
+def _expand(tables: Iterable[Any]) -> Iterator[Any]:
     """Yield each table and path in lists, and each file that a pattern matches."""
-    for other in others:
-        if isinstance(other, list | tuple):
-            yield from _each(other)
-        elif not isinstance(other, str | Path):
-            yield other
-        elif is_identifier(str(other)) and not expanded(other).exists():
+    for table in tables:
+        if isinstance(table, list | tuple):
+            yield from _expand(table)
+        elif not isinstance(table, str | Path):
+            yield table
+        elif is_identifier(str(table)) and not expanded(table).exists():
             raise InvalidInputError(
-                f"{quoted(str(other))} is a person, not a table. Pass a frame, such as "
+                f"{quoted(str(table))} is a person, not a table. Pass a frame, such as "
                 'pd.DataFrame({"email": [...]}).'
             )
-        elif has_magic(str(other)) and not (path := expanded(other)).exists():
+        elif has_magic(str(table)) and not (path := expanded(table)).exists():
             paths = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
             if not paths:
-                raise InvalidInputError(f"No file matches {other}. Correct the path.")
+                raise InvalidInputError(f"No file matches {table}. Correct the path.")
             yield from paths
         else:
-            yield other
+            yield table
 
 
 def _first_day(since: Since) -> pd.Timestamp:
@@ -87,11 +87,11 @@ def _first_day(since: Since) -> pd.Timestamp:
     return first.floor("D")
 
 
-def _read(other: Any, place: int, since: pd.Timestamp | None) -> Source:
-    if isinstance(other, str | Path) and not is_table_path(other):
-        path = expanded(other)
+def _read(table: Any, place: int, since: pd.Timestamp | None) -> Source:
+    if isinstance(table, str | Path) and not is_table_path(table):
+        path = expanded(table)
         require_readable_file(path)
         if is_journal(path):
             name = f"The journal {path.name}"
             return Source(pd.DataFrame(), name, reached_people(path, since))
-    return Source(frame_or_file(other, "without()", _TAKES), f"Table {place}", None)
+    return Source(frame_or_file(table, "without()", _TAKES), f"Table {place}", None)

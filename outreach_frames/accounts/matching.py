@@ -146,11 +146,11 @@ def match(
         _Table(frame, _THIS_TABLE, {kind: name for kind, (name, _) in columns.items()}),
         _Table(theirs, _OTHER_TABLE, {kind: name for kind, (_, name) in columns.items()}),
     ]
-    read = [_read_cells(table) for table in tables]
-    _warn_of_cells(tables, read, [0, 0], single=True)
+    cells_of_tables = [_read_cells(table) for table in tables]
+    _warn_of_cells(tables, cells_of_tables, [0, 0], single=True)
     keys, their_keys = (
         Keys(*(pa.concat_arrays([column.single_keys() for column in columns]) for columns in table))
-        for table in read
+        for table in cells_of_tables
     )
     matches = find_matches(keys, their_keys, len(frame), len(theirs))
     rows = pd.array(matches.rows, dtype="Int64")
@@ -247,50 +247,46 @@ def without(
     >>> people.outreach.without(crm, email=("email", ["Email", "E-Mail"]))["email"].tolist()
     ['ada@x.example']
     """
-    read_from = read_sources(others, since)
-    frames, tables, journals = map(list, zip(*read_from, strict=True))
+    frames, names, journals = map(list, zip(*read_sources(others, since), strict=True))
     given = dict(zip(_KEYS, (email, profnet_url, domain, company_name), strict=True))
     requested = _requested(frame, given, frames)
     for place, journal in enumerate(journals):
         if journal is not None:
-            named = [names[0] for kind, (_, names) in requested.items() if kind in journal.kinds]
-            if requested and not named:
+            usable = [theirs[0] for kind, (_, theirs) in requested.items() if kind in journal.kinds]
+            if requested and not usable:
                 kinds = " or ".join(journal.kinds)
-                raise InvalidInputError(f"{tables[place]} is compared by {kinds} only.")
-            frames[place] = pd.DataFrame(columns=named or journal.kinds)
+                raise InvalidInputError(f"{names[place]} is compared by {kinds} only.")
+            # A frame without rows, but with the columns of the journal's keys.
+            frames[place] = pd.DataFrame(columns=usable or journal.kinds)
     columns = [
-        _columns(frame, other, requested, table)
-        for other, table in zip(frames, tables, strict=True)
+        _columns(frame, other, requested, name) for other, name in zip(frames, names, strict=True)
     ]
     _require_columns(frame, requested, frames, columns)
     # A key that no other table has may still link rows of one person.
-    linking = {kind: names for kind, (names, _) in requested.items()} or _defaults(frame)
-    sources = [
-        _Table(frame, _THIS_TABLE, linking),
-        *(
-            _Table(other, table, {kind: name for kind, (_, name) in used.items()})
-            for other, table, used in zip(frames, tables, columns, strict=True)
-        ),
-    ]
-    read = [_read_cells(source) for source in sources]
-    joined = [[*map(join_cells, table)] for table in read]
-    ours, rows = repeat_rows(joined[0])
+    linking = {kind: ours for kind, (ours, _) in requested.items()} or _defaults(frame)
+    tables = [_Table(frame, _THIS_TABLE, linking)]
+    for other, name, used in zip(frames, names, columns, strict=True):
+        tables.append(_Table(other, name, {kind: theirs for kind, (_, theirs) in used.items()}))
+    cells_of_tables = [_read_cells(table) for table in tables]
+    joined = [[*map(join_cells, cells)] for cells in cells_of_tables]
+    keys, rows = repeat_rows(joined[0])
     none = pa.nulls(len(rows), pa.large_string())
     is_match = np.zeros(len(rows), dtype=bool)
     is_keyless = np.zeros(len(frame), dtype=bool)
-    unknown = [0]
+    keyless_rows = [0]
     for cells, used, journal in zip(joined[1:], columns, journals, strict=True):
-        compared = ours._replace(**{kind: none for kind in _KEYS if kind not in used})
-        theirs, their_rows = repeat_rows(cells)
-        is_match |= find_matches(compared, theirs, len(rows), len(their_rows)).counts > 0
+        compared = keys._replace(**{kind: none for kind in _KEYS if kind not in used})
+        their_keys, their_rows = repeat_rows(cells)
+        is_match |= find_matches(compared, their_keys, len(rows), len(their_rows)).counts > 0
         if journal is not None:
-            is_match |= journal.are_among(identifiers(ours.email, ours.profnet_url))
-        unknown.append(int((~_have_key(theirs, their_rows, len(cells[0].counts))).sum()))
+            is_match |= journal.are_among(identifiers(keys.email, keys.profnet_url))
+        has_key = _have_key(their_keys, their_rows, len(cells[0].counts))
+        keyless_rows.append(int((~has_key).sum()))
         is_keyless |= ~_have_key(compared, rows, len(frame))
     is_kept = np.ones(len(frame), dtype=bool)
-    is_kept[rows[same_persons(ours, is_match, rows)]] = False
-    _warn_of_gaps(frame, frames, columns, requested, tables)
-    _warn_of_cells(sources, read, unknown, single=False)
+    is_kept[rows[same_persons(keys, is_match, rows)]] = False
+    _warn_of_gaps(frame, frames, columns, requested, names)
+    _warn_of_cells(tables, cells_of_tables, keyless_rows, single=False)
     if keyless := int((is_kept & is_keyless).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
         warn(f"Rows without {kinds} to compare are kept: {keyless:,}.")
@@ -346,19 +342,19 @@ def _read_column(frame: pd.DataFrame, kind: str, name: Hashable) -> Cells:
 
 def _warn_of_cells(
     tables: Sequence[_Table],
-    read: Sequence[list[list[Cells]]],
-    unknown: Sequence[int],
+    cells_of_tables: Sequence[list[list[Cells]]],
+    keyless_rows: Sequence[int],
     *,
     single: bool,
 ) -> None:
     """Warn once of ambiguous cells and of rows without a key to compare.
 
-    `unknown` has the number of such rows per table. With `single`, a cell with several keys has no
-    key.
+    `keyless_rows` has the number of such rows per table. With `single`, a cell with several keys
+    has no key.
     """
     counts: list[str] = []
     example = ""
-    for table, columns, keyless in zip(tables, read, unknown, strict=True):
+    for table, columns, keyless in zip(tables, cells_of_tables, keyless_rows, strict=True):
         names = (name for kind in _KEYS for name in table.columns.get(kind, [None]))
         for name, cells in zip(names, chain.from_iterable(columns), strict=True):
             is_unread = (cells.counts > 1) & single
@@ -462,10 +458,10 @@ def _warn_of_gaps(
     others: Sequence[pd.DataFrame],
     columns: Sequence[_Columns],
     requested: _Columns,
-    tables: Sequence[str],
+    names: Sequence[str],
 ) -> None:
     """Warn of keys that could not be compared, because people to exclude may be kept."""
-    for table, other, used in zip(tables, others, columns, strict=True):
+    for table, other, used in zip(names, others, columns, strict=True):
         has_email = columns_like(_EMAIL, [*frame.columns, *other.columns])
         kinds = [*requested] or ([_EMAIL] if has_email else [])
         if lacking := [kind for kind in kinds if kind not in used]:

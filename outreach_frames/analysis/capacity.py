@@ -240,18 +240,19 @@ def _schedule(
 ) -> _Schedule | None:
     """Schedule follow-ups, then new leads, for each day; return None if `days` are too few."""
     limit = limits.to_numpy("int64", copy=True)
-    steps = [ramps.get(row, {}) for row in limits.index]
-    highest = map(max, limit.tolist(), (max(step.values(), default=0) for step in steps))
+    mailbox_ramps = [ramps.get(row, {}) for row in limits.index]
+    highest = map(max, limit.tolist(), (max(ramp.values(), default=0) for ramp in mailbox_ramps))
     if leads * (len(gaps) + 1) > sum(highest) * _MAX_DAYS or sum(gaps) > _MAX_DAYS:
         return None
-    changes = [(day, mailbox, step[day]) for mailbox, step in enumerate(steps) for day in step]
+    changes = [(day, place, ramp[day]) for place, ramp in enumerate(mailbox_ramps) for day in ramp]
     changes.sort(reverse=True)
     # One array per day: the number of emails sent before that day, by step and mailbox.
     history = [np.zeros((len(gaps) + 1, len(limit)), "int64")]
     sending_days: list[pd.Timestamp] = []
     for day in days:
         while changes and changes[-1][0] <= day:
-            _, mailbox, limit[mailbox] = changes.pop()
+            _, mailbox, new_limit = changes.pop()
+            limit[mailbox] = new_limit
         if not changes and not limit.any():
             return None
         sent, left = history[-1].copy(), limit.copy()
@@ -337,7 +338,7 @@ def _divided(leads: int, weights: Sequence[int]) -> list[int]:
     shares = [divmod(leads * weight, sum(weights)) for weight in weights]
     remaining = leads - sum(share for share, _ in shares)
     largest = sorted(range(len(weights)), key=lambda place: -shares[place][1])[:remaining]
-    return [share + (place in largest) for place, (share, _) in enumerate(shares)]
+    return [share + 1 if place in largest else share for place, (share, _) in enumerate(shares)]
 
 
 def _sending_days(first: pd.Timestamp, freq: Any) -> Iterator[Any]:

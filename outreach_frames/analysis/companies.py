@@ -87,7 +87,9 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     people = frame[columns]
     table = people.iloc[first].reset_index(drop=True)
     table.columns = pd.Index([name.removeprefix(COMPANY_PREFIX) for name in columns])
-    first_of_row = np.where(numbers < 0, np.arange(len(frame)), np.append(first, 0)[numbers])
+    first_of_row = np.arange(len(frame))
+    has_company = numbers != NONE
+    first_of_row[has_company] = first[numbers[has_company]]
     is_headcount = np.array([_HEADCOUNT in name for name in columns], dtype="bool")
     known = people.loc[:, is_headcount].notna().sum(axis="columns").reset_index(drop=True)
     fullest = known.groupby(first_of_row).idxmax()[first].to_numpy("int64")

@@ -17,6 +17,7 @@ from outreach_frames.common.arguments import check_day
 from outreach_frames.common.text import quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.identity.keys import company_name_keys, company_url_keys, filled_texts
+from outreach_frames.identity.persons import Mask, Rows, key_numbers
 from outreach_frames.reading.untyped_reader import RAW_SUFFIX
 from outreach_frames.tables.column_checks import column_of, require_columns
 from outreach_frames.tables.schema import frame_of_columns
@@ -38,9 +39,6 @@ _NO_POSITION: Final = -1
 _ISO: Final = (
     r"\A\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?\z"
 )
-
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame:
@@ -167,8 +165,8 @@ def iso_days(texts: pa.Array) -> np.ndarray[Any, Any]:
 
 
 def _days(
-    table: pd.DataFrame, name: str, rows: Numbers, problems: list[str]
-) -> tuple[np.ndarray[Any, Any], Flags]:
+    table: pd.DataFrame, name: str, rows: Rows, problems: list[str]
+) -> tuple[np.ndarray[Any, Any], Mask]:
     """Return the days of a column, and which days are unknown; a month counts as its first day."""
     column = table[name]
     raw = f"{name}{RAW_SUFFIX}"
@@ -191,8 +189,8 @@ def _days(
 
 
 def _latest(
-    candidates: Flags, rows: Numbers, ranks: tuple[np.ndarray[Any, Any], ...], size: int
-) -> Numbers:
+    candidates: Mask, rows: Rows, ranks: tuple[np.ndarray[Any, Any], ...], size: int
+) -> Rows:
     """Return the highest-ranked candidate of each row; on ties, the first in the list."""
     places = np.flatnonzero(candidates)
     # Converted to an integer, a missing start date is smaller than any other date.
@@ -204,13 +202,13 @@ def _latest(
     return latest
 
 
-def _take_texts(held: pd.DataFrame, column: str, places: Numbers) -> pa.Array:
+def _take_texts(held: pd.DataFrame, column: str, places: Rows) -> pa.Array:
     """Return a column's texts at `places`; return blank texts as missing values."""
     texts = pa.array(held[column], pa.large_string(), from_pandas=True)
     return filled_texts(texts).take(pa.array(places, mask=places == _NO_POSITION))
 
 
-def _are_elsewhere(held: pd.DataFrame, frame: pd.DataFrame, rows: Numbers) -> pa.Array:
+def _are_elsewhere(held: pd.DataFrame, frame: pd.DataFrame, rows: Rows) -> pa.Array:
     """Return whether each position is not at the person's company; missing if unknown."""
     # The numbers of all positions, then of all people.
     urls = _numbers(held, frame, _URL, company_url_keys)
@@ -231,14 +229,11 @@ def _are_elsewhere(held: pd.DataFrame, frame: pd.DataFrame, rows: Numbers) -> pa
 
 def _numbers(
     held: pd.DataFrame, frame: pd.DataFrame, column: str, keys_of: Callable[[pa.Array], pa.Array]
-) -> Numbers:
+) -> Rows:
     """Convert the keys of a column to numbers: one number per distinct key, -1 if missing."""
     people = (
         column_texts(column_of(frame, column)).texts if column in frame else pa.nulls(len(frame))
     )
     parts = [column_texts(held[column]).texts, people]
-    texts = pa.concat_arrays([part.cast(pa.large_string()) for part in parts])
-    codes, distinct = pd.factorize(texts.to_pandas())
-    keys = keys_of(pa.array(distinct.to_list(), pa.large_string())).to_pandas()
-    # A missing text has the code -1, which selects the appended last number.
-    return np.append(pd.factorize(keys)[0], _NO_POSITION)[codes]
+    texts = pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).dictionary_encode()
+    return key_numbers(keys_of(texts.dictionary).take(texts.indices))

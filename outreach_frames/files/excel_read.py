@@ -202,7 +202,7 @@ def _choose(book: Any, requested: str | int | None, path: Path) -> Any:
     """Return a sheet, by default the first visible one; warn of others."""
     sheets = book.worksheets
     hidden = [sheet for sheet in sheets if sheet.sheet_state != "visible"]
-    shown = [f"{sheet.title!r}{' (hidden)' * (sheet in hidden)}" for sheet in sheets]
+    shown = [f"{sheet.title!r}{' (hidden)' if sheet in hidden else ''}" for sheet in sheets]
     advice = f"Pass sheet_name= as one of: {', '.join(shown)}."
     if requested is None:
         chosen = next((sheet for sheet in sheets if sheet not in hidden), sheets[0])

@@ -69,6 +69,7 @@ _FILES: Final = tuple(f".{ending}" for ending in _ENDINGS.split())
 _BETWEEN: Final = re.compile(
     r"(?i)[\s;,|<>\"()\[\]{}\\\u201c\u201d\u201e]+|(?<=[^=?&#])(?=https?:/)"
 )
+# Matches "ann@x", "x/", "https://x" and "www.x"; does not match "x.example" and "Dr.Smith".
 _LIKE_ADDRESS: Final = re.compile(r"(?i)@|[^/]/|://|\Awww\.")
 _WWW: Final = "www."
 

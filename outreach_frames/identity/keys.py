@@ -74,9 +74,11 @@ _TRACKING: Final = re.compile(
     re.IGNORECASE,
 )
 _ENCODED: Final = re.compile(r"%[0-9A-Fa-f]{2}")
+# Signs around an email that belong to the text.
 _EMAIL_EDGES: Final = f"{QUOTES}{STOPS}/=&#~-\u2013\u2014\u2022\xb7"
 _BETWEEN_EMAILS: Final = re.compile(r"[\s<>()\[\]{},;:|\"\\\u201c\u201d\u201e\xab\xbb]+")
 _IN_URL: Final = re.compile(r"[/?#&=]")
+# The query of a link, such as `?subject=Hi` in "mailto:ann@x.example?subject=Hi".
 _MAILTO_QUERY: Final = re.compile(
     r"(?i)(mailto:[^\s?:;|<>()\"]*(?:@|%40)[\w.-]+)\?[^\s;,|<>()\"/]*"
 )
@@ -96,6 +98,7 @@ _ODD_NAME: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# Matches "x.example/ann" and "https://ann"; not "ann", "in/ann.b" or "2/3".
 _LIKE_URL: Final = re.compile(r"://|\A[^/.]*\.[^/]*/")
 _INSIDE_WORDS: Final = "[.'\N{RIGHT SINGLE QUOTATION MARK}]"
 # Legal forms at the end of a company's name, in lower case without punctuation.

@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from outreach_frames.identity.cells import Cells
 from outreach_frames.identity.keys import certain_keys
-from outreach_frames.identity.persons import NONE, Mask, Rows, first_rows, identifiers, numbers_of
+from outreach_frames.identity.persons import (
+    NONE,
+    Mask,
+    Rows,
+    first_rows,
+    identifiers,
+    key_numbers,
+    numbers_of,
+)
 
 # The keys of two tables as numbers, -1 if missing, and the number of distinct keys.
 _Numbered = tuple[Rows, Rows, int]
@@ -220,9 +228,8 @@ def _matchable(keys: Keys, size: int) -> Keys:
 
 def _numbered(ours: pa.Array, theirs: pa.Array) -> _Numbered:
     keys = pa.concat_arrays([key.cast(pa.large_string()) for key in (ours, theirs)])
-    encoded = keys.dictionary_encode()
-    numbers = encoded.indices.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int64)
-    return numbers[: len(ours)], numbers[len(ours) :], len(encoded.dictionary)
+    numbers = key_numbers(keys)
+    return numbers[: len(ours)], numbers[len(ours) :], numbers.max(initial=NONE) + 1
 
 
 def _first(numbers: Rows, among: Mask | bool, distinct: int) -> Rows:

@@ -57,12 +57,18 @@ def identifiers(emails: pa.Array, urls: pa.Array) -> Identifiers:
 
 def numbers_of(columns: Identifiers) -> Numbers:
     """Convert identifiers to numbers."""
-    emails, urls, weak = (
-        column.dictionary_encode().indices.fill_null(NONE).to_numpy(zero_copy_only=False)
-        for column in columns
-    )
-    first = np.where(weak == NONE, emails, weak + len(emails))
-    return Numbers(first.astype(np.int64), urls.astype(np.int64))
+    emails, urls, weak = map(key_numbers, columns)
+    return Numbers(np.where(weak == NONE, emails, weak + len(emails)), urls)
+
+
+def key_numbers(keys: pa.Array) -> Rows:
+    """Return each key's number, equal for equal keys, -1 if missing.
+
+    >>> key_numbers(pa.array(["b", None, "a", "b"])).tolist()
+    [0, -1, 1, 0]
+    """
+    numbers: Rows = np.asarray(keys.dictionary_encode().indices.fill_null(NONE), dtype=np.int64)
+    return numbers
 
 
 def first_rows(numbers: Sequence[Rows]) -> Rows:

@@ -19,14 +19,13 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.pandas_versions import STR, copy_frame
 from outreach_frames.common.text import quoted
-from outreach_frames.identity.persons import Identifiers, identifiers
+from outreach_frames.identity.persons import Identifiers, Mask, identifiers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows
 from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
 Positions = np.ndarray[Any, Any]
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
 

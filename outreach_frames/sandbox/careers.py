@@ -221,7 +221,7 @@ def _experiences(
         start = max(career, end - rng.randint(8, 70))
         if end - start < 4:
             break
-        rung = min(rung + (rng.random() < 0.6), len(_LADDER) - 1)
+        rung = min(rung + 1 if rng.random() < 0.6 else rung, len(_LADDER) - 1)
         functions = spec.JOB_FUNCTIONS[role.department]
         function = role.job_function if rng.random() < 0.7 else rng.choice(functions)
         stayed = rng.random() < 0.2 and founded <= start

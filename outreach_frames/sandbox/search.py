@@ -72,8 +72,8 @@ def _plain_letter(letter: str) -> str:
 
 
 def _is_prefix(text: str) -> bool:
-    *_, last = ["", *text.split()]
-    return len(last) >= MIN_PREFIX
+    """Return whether the last word of a text may be the start of a word."""
+    return len(text.strip().rpartition(" ")[2]) >= MIN_PREFIX
 
 
 def _searched_words(value: str) -> str:

@@ -149,8 +149,9 @@ def read_response(
         if unused:
             shown = next(filter(None, identifiers[row]))
             lists.notes.append(f"The service also lists {shown} as {', '.join(unused)}.")
-    notes = (*lists.notes, *([problem] if problem else []))
-    return ChunkOutcome(tuple(rows), notes, frozenset(lists.certain))
+    if problem:
+        lists.notes.append(problem)
+    return ChunkOutcome(tuple(rows), tuple(lists.notes), frozenset(lists.certain))
 
 
 @dataclass(slots=True)
@@ -243,14 +244,14 @@ class _SentLeads:
             if _EMAIL in names and isinstance(url, str) and self._is_weak(url):
                 # Several people may share a weak URL, so the email decides.
                 names.remove(_PROFNET_URL)
-            matched_rows = [self._find(name, entry[name]) for name in names]
+            rows_of_fields = [self._find(name, entry[name]) for name in names]
         else:
-            matched_rows = [rows for name in self._rows if (rows := self._find(name, entry))]
-        matches = [rows for rows in matched_rows if rows]
+            rows_of_fields = [rows for name in self._rows if (rows := self._find(name, entry))]
+        matches = [rows for rows in rows_of_fields if rows]
         if not matches:
             return (), False
         common = set.intersection(*matches)
-        return common or set.union(*matches), len(matches) < len(matched_rows)
+        return common or set.union(*matches), len(matches) < len(rows_of_fields)
 
     def is_certain(self, entry: object) -> bool:
         """Return whether an entry has the email or certain profile URL of a sent lead."""

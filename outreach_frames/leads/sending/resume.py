@@ -77,14 +77,11 @@ def resume(
         if resend_unknown:
             resent_row, note = _find_unknown_row(people, comparison, lead, rows, row)
         else:
-            resent_row, note = comparison.find_overridden_row(lead, rows), ""
+            resent_row = comparison.find_overridden_row(lead, rows)
             # Resend a person once, and only if none of their leads may be in the sequence.
-            if resent_row is not None and (
-                person in resent_persons or people.count_in_sequence(person)
-            ):
+            if person in resent_persons or people.count_in_sequence(person):
                 resent_row = None
-            if resent_row is None:
-                note = comparison.describe(lead, row)
+            note = comparison.describe(lead, row) if resent_row is None else ""
         if resent_row is not None:
             row = resent_row
             resent_persons.add(person)
