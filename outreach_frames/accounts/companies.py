@@ -37,7 +37,6 @@ class RowResult:
     status: str | None
     detail: str = ""
     total: int | None = None
-    first: int | None = None  # position of the first row with this identifier
 
 
 # Matches a UUID with or without hyphens and braces.
@@ -199,7 +198,7 @@ def read_accounts(
         if first.row != row:
             label = row_label(frame.index, first.row)
             detail = f"same {kind.noun} as row {label}: {quoted(first.label)}"
-            outcomes[row] = RowResult(DUPLICATE, detail, first=first.row)
+            outcomes[row] = RowResult(DUPLICATE, detail)
     return list(accounts.values()), outcomes
 
 

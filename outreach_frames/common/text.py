@@ -136,10 +136,9 @@ def shorten(text: str, max_length: int = 200) -> str:
     return shown if len(shown) <= max_length else f"{shown[: max_length - 1]}…"
 
 
-def excerpt(body: bytes, max_length: int = 200) -> str:
+def excerpt(body: bytes) -> str:
     """Return the first characters of a response's body, on one line."""
-    text = body[: 4 * max_length].decode(errors="replace")
-    return shorten(" ".join(text.split()), max_length)
+    return shorten(" ".join(body[:800].decode(errors="replace").split()))
 
 
 def beginning(body: bytes) -> str:

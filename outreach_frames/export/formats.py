@@ -58,8 +58,9 @@ def format_of(path: str | Path) -> str:
         _require_own_folder(target)
         return FOLDER
     if suffix not in FORMATS:
-        is_excel = suffix in {".xlsx", ".xls"}
-        excel = " For Excel, search the people and write the table to a workbook." * is_excel
+        excel = ""
+        if suffix in {".xlsx", ".xls"}:
+            excel = " For Excel, search the people and write the table to a workbook."
         raise InvalidInputError(
             f"{path} ends in {suffix}. Pass a path that ends in .csv or .parquet, or a "
             f"folder (no suffix) for Parquet parts.{excel}"
@@ -86,9 +87,11 @@ def _require_own_folder(target: Path) -> None:
 
 def with_label(people: pa.Table, name: str, value: str) -> pa.Table:
     """Add a column named after the split filter, with the part's filter value."""
-    names = {name: unique_name(name, people.column_names)}
-    renamed = people.rename_columns([names.get(name, name) for name in people.column_names])
-    return renamed.append_column(name, pa.array([value] * len(people), pa.string()))
+    own = unique_name(name, people.column_names)
+    names = [own if column == name else column for column in people.column_names]
+    return people.rename_columns(names).append_column(
+        name, pa.array([value] * len(people), pa.string())
+    )
 
 
 def _category(texts: Any, values: Any) -> Any:

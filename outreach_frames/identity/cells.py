@@ -195,18 +195,14 @@ def texts_of(column: pd.Series[Any]) -> pa.Array:
             return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         except (UnicodeEncodeError, pa.ArrowInvalid, TypeError):
             pass
-    cells = list(python_values(column))
-    return pa.array(
-        [c if isinstance(c, str) and not has_lone_surrogate(c) else _text_of(c) for c in cells],
-        pa.large_string(),
-    )
+    return pa.array([*map(_text_of, python_values(column))], pa.large_string())
 
 
 def _text_of(cell: Any) -> str | None:
+    if isinstance(cell, str):
+        return _UNREADABLE if has_lone_surrogate(cell) else cell
     if cell is None or is_missing(cell):
         return None
-    if isinstance(cell, str) and not has_lone_surrogate(cell):
-        return cell
     if isinstance(cell, Mapping):
         cell = cell.values()
     elif not isinstance(cell, list | tuple | set | frozenset | np.ndarray | pd.Series):

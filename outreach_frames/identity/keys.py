@@ -234,8 +234,10 @@ def profnet_urls_in(text: str) -> Reading:
     Reading(keys=['x.example/in/ann', 'x.example/in/bo'], is_ambiguous=False)
     """
     keys = []
-    plain = plain_text(_ODD_NAME.sub(lambda name: visible(name[0]).strip("<NAna>") or "null", text))
-    plain = drop_names(plain).strip()
+    text_without_odd_names = _ODD_NAME.sub(
+        lambda name: "null" if name[0].startswith("<") else visible(name[0]) or "null", text
+    )
+    plain = drop_names(plain_text(text_without_odd_names)).strip()
     for token in _BETWEEN_URLS.split(plain):
         closing = "" if "(" in token else ")]}"
         url = token.lstrip(f"{QUOTES}([{{").rstrip(f"{QUOTES}{STOPS}{closing}")

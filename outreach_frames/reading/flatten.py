@@ -89,15 +89,14 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
         return joined
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         # `column_names` builds a new list at each access.
-        found = [dict(zip(table.column_names, table.columns, strict=True)) for table in tables]
-        missing = [pa.chunked_array([pa.nulls(len(table))]) for table in tables]
+        parts = [dict(zip(table.column_names, table.columns, strict=True)) for table in tables]
+        names = dict.fromkeys(chain.from_iterable(parts))
+        nulls = [pa.chunked_array([pa.nulls(len(table))]) for table in tables]
         columns = {
-            name: _concat_column(
-                name, [each.get(name, nulls) for each, nulls in zip(found, missing, strict=True)]
-            )
-            for name in dict.fromkeys(chain.from_iterable(found))
+            name: [part.get(name, missing) for part, missing in zip(parts, nulls, strict=True)]
+            for name in names
         }
-        return pa.table(columns)
+        return pa.table({name: _concat_column(name, columns[name]) for name in names})
 
 
 def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
@@ -133,9 +132,9 @@ def select_columns(people: pa.Table, names: Sequence[str]) -> pa.Table:
     >>> select_columns(pa.table({"a": [1], "b": [2]}), ["b", "c"]).to_pylist()
     [{'b': 2, 'c': None}]
     """
-    found = dict(zip(people.column_names, people.columns, strict=True))
+    columns = dict(zip(people.column_names, people.columns, strict=True))
     missing = pa.chunked_array([pa.nulls(len(people))])
-    return pa.table({name: found.get(name, missing) for name in names})
+    return pa.table({name: columns.get(name, missing) for name in names})
 
 
 def fold_columns(table: pa.Table, names: Container[str]) -> pa.Table:
@@ -172,14 +171,15 @@ def _parse_further_fields(text: Any) -> dict[str, Any]:
 
 
 def _concat_column(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    if len({part.type for part in parts}) == 1:
+    kinds = {part.type for part in parts}
+    if len(kinds) == 1:
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
     documented = _LISTS_OF_OBJECTS.get(name, ())
     try:
         return concat_promoted(parts, documented)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         pass
-    if documented and all(_is_object_list(one.type) or one.type == pa.null() for one in parts):
+    if documented and all(_is_object_list(kind) or kind == pa.null() for kind in kinds):
         return _concat_object_lists([part.combine_chunks() for part in parts], documented)
     texts = ([json_text(value) for value in part.to_pylist()] for part in parts)
     return pa.chunked_array(texts, pa.string())
@@ -217,13 +217,13 @@ def _concat_object_lists(parts: Sequence[pa.Array], first: Sequence[str]) -> pa.
     """Concatenate lists of objects; only members whose types differ become text."""
     objects = [part.flatten() for part in parts if _is_object_list(part.type)]
     members = concat_tables(
-        [pa.table(one.flatten(), names=[field.name for field in one.type]) for one in objects]
+        [pa.table(part.flatten(), names=[field.name for field in part.type]) for part in objects]
     ).combine_chunks()
     members = members.select([*first, *sorted({*members.column_names}.difference(first))])
     values = pa.StructArray.from_arrays(
         [column.combine_chunks() for column in members.columns],
         names=members.column_names,
-        mask=pa.concat_arrays([one.is_null() for one in objects]),
+        mask=pa.concat_arrays([part.is_null() for part in objects]),
     )
     lengths = pa.concat_arrays(
         [
