@@ -93,9 +93,9 @@ def remove(name: str) -> None:
 def _parsed(entry: memoryview) -> Profile | None:
     """Return the profile of an entry, or None if the entry is damaged."""
     try:
-        kept = msgspec.json.decode(entry)
-        token = Token(kept.pop(TOKEN_KEY))
+        token = Token(msgspec.json.decode(entry)[TOKEN_KEY])
         token.check()
+        kept = {key: value for key, value in msgspec.json.decode(entry).items() if key != TOKEN_KEY}
         base_url = checked_base_url(kept.pop(_ADDRESS))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
