@@ -51,7 +51,6 @@ _MAX_BLOCK_BYTES: Final = 2**31 - 2
 _MAX_READS: Final = 20
 # Matches a first line such as `sep=;` from Excel without its line end, to keep line numbers.
 _DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
-_ARCHIVE: Final = b"PK\x03\x04"
 _TEXT: Final = pa.array([], pa.string())
 # Excel shows numbers of 12 and more digits so, and drops all but six digits.
 _ROUNDED: Final = r"-?[0-9][.,]?[0-9]*E\+[0-9]+"
@@ -85,14 +84,6 @@ class _Cells(NamedTuple):
     columns: dict[str, pa.ChunkedArray]
     rows: int
     lines: Sequence[int]
-
-
-def not_a_table(path: Path) -> InvalidInputError:
-    """Build the error for a file that is a spreadsheet or an archive."""
-    return InvalidInputError(
-        f"{path} is a spreadsheet or an archive, which cannot be read. Give an Excel workbook the "
-        "ending .xlsx; save any other spreadsheet as .xlsx, and pass that file."
-    )
 
 
 def read_csv(
@@ -141,8 +132,6 @@ def _parse(source: _Source, sep: str | None, block_bytes: int) -> _Cells | None:
     file, path, metadata = source.file, source.path, source.metadata
     file.seek(0)
     start = file.read(START_BYTES)
-    if start.startswith(_ARCHIVE):
-        raise not_a_table(path)
     if not start.removeprefix(BOM).strip():
         raise InvalidInputError(f"{path} is empty. Pass a file with a header row.")
     problems = [] if source.is_unchanged else check_text(file, path, has_metadata=bool(metadata))

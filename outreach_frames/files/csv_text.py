@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,6 +24,29 @@ _MARKS: Final = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+# How files that are no text begin, what they are, and what to do with them.
+_WORKBOOK: Final = (
+    "a spreadsheet or an archive, which cannot be read. Give an Excel workbook the ending .xlsx; "
+    "save any other spreadsheet as .xlsx, and pass that file."
+)
+_SIGNATURES: Final = {
+    b"PK\x03\x04": _WORKBOOK,
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": (
+        "an old Excel workbook or another Office document. Save it as .xlsx, and pass that file."
+    ),
+    b"SQLite format 3\0": "a SQLite database. Pass the frame that pandas.read_sql() reads from it.",
+    b"%PDF-": "a PDF document. Get the table as a CSV file or a workbook.",
+    b"\x1f\x8b\x08": "compressed by gzip. Unpack it, and pass the unpacked file.",
+}
+_PARQUET: Final = b"PAR1"
+_MARKUP: Final = {
+    "a web page": re.compile(r"(?i)\s*<(!doctype|html)"),
+    "an XML document": re.compile(r"(?i)\s*<\?xml"),
+    "JSON": re.compile(r'\s*(\{\s*"|\[\s*\{)'),
+}
+_KIND_BYTES: Final = 1 << 12
+_CONTROL_BYTES: Final = bytes({*range(32), 127} - set(b"\t\n\v\f\r"))
+_MAX_CONTROL_SHARE: Final = 0.05
 # The separator is detected from these bytes.
 START_BYTES: Final = 1 << 16
 # Python's own limit is 131,072 characters per cell.
@@ -37,12 +61,42 @@ def wide_encoding(content: bytes) -> str | None:
     return {0: "utf-16-be", 1: "utf-16-le"}.get(content[:2].find(b"\0"))
 
 
+def not_a_table(path: Path, kind: str = _WORKBOOK) -> InvalidInputError:
+    """Build the error for a file of another kind, which names the kind and the remedy."""
+    return InvalidInputError(f"{path} is {kind}")
+
+
+def _require_no_signature(content: bytes, end: bytes, path: Path) -> None:
+    """Raise if a file begins, and Parquet also ends, like a file of another kind."""
+    for signature, kind in _SIGNATURES.items():
+        if content.startswith(signature):
+            raise not_a_table(path, kind)
+    if content.startswith(_PARQUET) and end.endswith(_PARQUET):
+        raise not_a_table(path, "a Parquet file. Give it the ending .parquet.")
+
+
+def _require_text(start: bytes, path: Path) -> None:
+    """Raise if a file begins with control characters, or like a web page."""
+    control = len(start) - len(start.translate(None, _CONTROL_BYTES))
+    if b"\0" in start or control > _MAX_CONTROL_SHARE * len(start):
+        raise not_a_table(path, "not text: it has control characters. Get the file again.")
+    text = start.decode("utf-8-sig", "ignore")
+    for kind, beginning in _MARKUP.items():
+        if beginning.match(text):
+            raise not_a_table(
+                path, f"{kind}, not a CSV file. Get the table as a CSV file or a workbook."
+            )
+
+
 def open_text(path: Path, encoding: str | None) -> BinaryIO:
     """Open a text file; a pipe, and a file in another encoding, is read into memory."""
     if encoding is None and path.is_file():
         return path.open("rb")
     content = path.read_bytes()
-    return io.BytesIO(content if encoding is None else _as_utf8(content, path, encoding))
+    if encoding is None:
+        return io.BytesIO(content)
+    _require_no_signature(content, content, path)
+    return io.BytesIO(_as_utf8(content, path, encoding))
 
 
 def _as_utf8(content: bytes, path: Path, encoding: str) -> bytes:
@@ -194,12 +248,18 @@ def _require_no_title(rows: NumberedRows, sep: str, path: Path) -> None:
 
 
 def check_text(file: BinaryIO, path: Path, *, has_metadata: bool) -> list[str]:
-    """Raise, or return the text of a warning, if a file is not UTF-8 or may be cut off."""
+    """Raise, or return the text of a warning, if a file is not UTF-8 text or may be cut off."""
     file.seek(0)
-    if wide := wide_encoding(file.read(4)):
+    start = file.read(_KIND_BYTES)
+    file.seek(-min(len(_PARQUET), len(start)), io.SEEK_END)
+    end = file.read()
+    _require_no_signature(start, end, path)
+    if wide := wide_encoding(start):
         raise _not_utf8(path, wide)
-    file.seek(-1, io.SEEK_END)
-    last = file.read(1)
+    # A table of this package may contain control characters.
+    if not has_metadata:
+        _require_text(start, path)
+    last = end[-1:]
     problem = (
         f"{path} seems to be cut off: its last line has no line break. Get the whole file again, "
         "or add a line break if the file is complete."

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.keys import email_key, is_certain, profnet_url_key
+from outreach_frames.identity.cells import Reading
+from outreach_frames.identity.keys import emails_in, is_certain, profnet_urls_in
+from outreach_frames.tables.columns import columns_like
 
 _FIRST_ROWS: Final = 20
 _MIN_COLUMNS: Final = 3
+_ADDRESS: Final = re.compile(r"\S*[@/]\S*")
 _HAS_SCHEME: Final = re.compile(r"(?i)\s*(https?://|www\.)")
 # Rows of a table with their number in the file.
 NumberedRows = Sequence[tuple[int, Sequence[Any]]]
@@ -29,15 +32,26 @@ def require_names(header: Iterable[object], where: str) -> None:
 
 
 def is_identifier(name: str) -> bool:
-    """Return whether a column name is an email address or a profile URL.
+    """Return whether a column name holds an email address or a profile URL, read as a cell.
 
-    >>> is_identifier("ada@x.example"), is_identifier("user@id"), is_identifier("Company/Domain")
-    (True, False, False)
+    >>> is_identifier("Ada <ada@x.example>"), is_identifier("ada@x.example (work)")
+    (True, True)
+    >>> is_identifier("Email (name@x.example)"), is_identifier("Company/Domain")
+    (False, False)
     """
-    if "@" in name:
-        return "." in email_key(name).rpartition("@")[2]
-    key = profnet_url_key(name) if "/" in name else ""
-    return is_certain(key) or bool(key and _HAS_SCHEME.match(name))
+    emails, urls = (
+        read(name) if mark in name else Reading([], is_ambiguous=False)
+        for mark, read in (("@", emails_in), ("/", profnet_urls_in))
+    )
+    has_url = any(map(is_certain, urls.keys)) or bool(
+        urls.keys and not urls.is_ambiguous and _HAS_SCHEME.match(name)
+    )
+    has_email = any("." in key.rpartition("@")[2] for key in emails.keys)
+    # A column's name may have an example of its cells.
+    words = [_ADDRESS.sub(" ", name)]
+    return (has_email and not (emails.is_ambiguous and columns_like("email", words))) or (
+        has_url and not (urls.is_ambiguous and columns_like("profnet_url", words))
+    )
 
 
 def header_below_text(rows: NumberedRows) -> int | None:

@@ -13,7 +13,8 @@ from outreach_frames import spec
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import SUFFIXES, Separator
-from outreach_frames.files.csv_read import not_a_table, read_csv
+from outreach_frames.files.csv_read import read_csv
+from outreach_frames.files.csv_text import not_a_table
 from outreach_frames.files.excel_read import read_excel
 from outreach_frames.files.header import is_identifier, require_names
 from outreach_frames.files.parquet import frame_of_parquet, read_table, reading

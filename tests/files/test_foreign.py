@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import sqlite3
 import threading
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import openpyxl
@@ -191,6 +195,13 @@ def as_workbook(path: Path) -> Path:
 
 HEADERS = {
     "an address": "ada@x.example\nbo@x.example\n",
+    "a name in front": "Name,Ada <ada@x.example>\nBo,Bo <bo@x.example>\n",
+    "a link": "mailto:ada@x.example\nmailto:bo@x.example\n",
+    "words behind": "ada@x.example (work)\nbo@x.example (work)\n",
+    "words in front": '"Berg, Ada ada@x.example"\nbo@x.example\n',
+    "a label": "Email: ada@x.example\nEmail: bo@x.example\n",
+    "several": '"ada@x.example, bo@x.example"\n"cy@x.example, di@x.example"\n',
+    "a URL and words": "profnet.example/in/ada (me)\nx\n",
     "a URL": "id,https://profnet.example/in/ada\n1,x\n",
     "a URL without scheme": "Ada,profnet.example/in/ada\nBo,x\n",
     "a title": "Export of May\n\nName,Email,Phone\nAda,a@x.example,1\n",
@@ -211,10 +222,72 @@ def test_a_missing_header_is_an_error(tmp_path: Path, case: str) -> None:
             assert "ada@" not in str(caught.value)
 
 
+def databases(folder: Path) -> bytes:
+    """Return the content of an SQLite database."""
+    with closing(sqlite3.connect(folder / "x.db")) as connection:
+        connection.execute("create table people (email text)")
+        connection.commit()
+    return (folder / "x.db").read_bytes()
+
+
+def parquet() -> bytes:
+    """Return the content of a Parquet file."""
+    file = io.BytesIO()
+    pd.DataFrame({"email": ["ada@x.example"]}).to_parquet(file)
+    return file.getvalue()
+
+
+# The content of a file named .csv, and the words of its error.
+OTHER_KINDS: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "SQLite": (databases, "is a SQLite database"),
+    "PDF": (lambda _: b"%PDF-1.7\n%\xe2\xe3\n1 0 obj", "is a PDF document"),
+    "Parquet": (lambda _: parquet(), "is a Parquet file.* the ending .parquet"),
+    "old workbook": (
+        lambda _: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
+        "Save it as .xlsx",
+    ),
+    "gzip": (lambda _: gzip.compress(b"email\nada@x.example\n"), "is compressed by gzip"),
+    "zeros": (lambda _: b"email\nada@x.example\0\n", "is not text"),
+    "control characters": (lambda _: b"email\n\1\2\3\x7f\n", "is not text"),
+    "web page": (lambda _: b"\xef\xbb\xbf \n<!DOCTYPE html><td>Email</td>", "is a web page"),
+    "part of a web page": (lambda _: b"<html><td>Email</td>", "is a web page"),
+    "XML": (lambda _: b"<?xml version='1.0'?><Workbook/>", "is an XML document"),
+    "JSON records": (lambda _: b'[{"email": "ada@x.example"}]', "is JSON"),
+    "indented JSON": (lambda _: b'{\n "email": ["ada@x.example"]\n}', "is JSON"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_another_kind_of_file_is_refused_by_name(tmp_path: Path, kind: str) -> None:
+    """A file named .csv of another kind is refused by its kind, with any encoding."""
+    content, words = OTHER_KINDS[kind]
+    path = tmp_path / "x.csv"
+    path.write_bytes(content(tmp_path))
+    people = pd.DataFrame({"email": ["ada@x.example"]})
+    for read in (read_prospects, people.outreach.without):
+        with pytest.raises(InvalidInputError, match=words) as caught:
+            read(path)
+        assert "ada@" not in str(caught.value)
+    with pytest.raises(InvalidInputError, match=f"{words}|is in utf-8, not in cp1252"):
+        read_prospects(path, encoding="cp1252")
+
+
+def test_names_like_the_beginning_of_other_kinds_stay_tables(tmp_path: Path) -> None:
+    """Tables are read whose names or cells resemble markup, or have a control character."""
+    path = written(tmp_path / "x.csv", "PAR1,<Email>,{a}\n1,ada@x.example,2\n")
+    assert list(read_prospects(path)) == ["PAR1", "<Email>", "{a}"]
+    own = pd.DataFrame({"text": ["a\0b", "\1\2\3"]})
+    own.outreach.to_csv(path)
+    pd.testing.assert_frame_equal(read_prospects(path), own)
+    path.write_bytes("名,email\n花,ada@x.example\n".encode("utf-16-le"))
+    assert read_prospects(path, encoding="utf-16-le")["email"].tolist() == ["ada@x.example"]
+
+
 def test_names_with_slashes_are_a_header(tmp_path: Path) -> None:
-    """Words with a slash or an at sign are names, and our own files may have any names."""
-    path = written(tmp_path / "x.csv", "Company/Domain,user@id,@handle\nx,y,z\n")
-    assert list(read_prospects(path)) == ["Company/Domain", "user@id", "@handle"]
+    """Words with a slash, an at sign or an example are names; our own files have any names."""
+    names = ["Company/Domain", "user@id", "@handle", "Email (e.g. name@x.example)"]
+    path = written(tmp_path / "x.csv", f"{','.join(names)}\nx,y,z,a\n")
+    assert list(read_prospects(path)) == names
     own = pd.DataFrame({"ada@x.example": ["1"]})
     for made in (own.outreach.to_csv(path), own.outreach.to_excel(tmp_path / "x.xlsx")):
         assert list(read_prospects(made)) == ["ada@x.example"]
