@@ -116,6 +116,19 @@ def test_a_broken_cell_is_nobody(form: str) -> None:
         assert keys([form.format(text, text)]).isna().tolist() == expected, text
 
 
+def test_a_written_line_break_between_identifiers_separates_them() -> None:
+    r"""A literal \n or \t between two emails or URLs separates them, and is a text elsewhere."""
+    two = pd.DataFrame({"email": [r"ann@x.example\nbo@x.example", r"ann@x.example\tbo@x.example"]})
+    for address, kept in (("bo@x.example", 0), ("nbo@x.example", 2), ("tbo@x.example", 2)):
+        left = two.outreach.without(pd.DataFrame({"email": [address]}))
+        assert len(left) == kept
+    login = pd.DataFrame({"email": [r"CORP\nina@x.example"]})
+    with pytest.warns(of.errors.OutreachWarning):
+        assert login.outreach.without(pd.DataFrame({"email": ["nina@x.example"]})).empty
+    urls = pd.DataFrame({"profnet_url": [r"x.example/in/ann\nx.example/in/bo"]})
+    assert urls.outreach.without(pd.DataFrame({"profnet_url": ["x.example/in/bo"]})).empty
+
+
 def test_an_entry_of_a_list_is_a_cell() -> None:
     """Other entries of a list or dict do not matter, unless one is ambiguous or an identifier."""
     assert of.keys.email([["Ada", EMAIL], {"name": "Ada", "email": EMAIL}]).tolist() == [EMAIL] * 2

@@ -83,6 +83,10 @@ _MAILTO_QUERY: Final = re.compile(
     r"(?i)(mailto:[^\s?:;|<>()\"]*(?:@|%40)[\w.-]+)\?[^\s;,|<>()\"/]*"
 )
 _ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
+# A line break or tab that a program wrote as `\n` or `\t` between two emails or URLs. Matches in
+# "ann@x.example\nbo@x.example"; does not match in "CORP\nina@x.example".
+_ESCAPED_BREAK_OF_EMAILS: Final = re.compile(r"(@[\w.-]+)(?:\\[nrt])+(?=[^\s\\@]*@)")
+_ESCAPED_BREAK_OF_URLS: Final = re.compile(r"(/[^\s\\/;,|]*)(?:\\[nrt])+(?=[^\s\\/]*/)")
 # `;`, `,` and `|` separate URLs only before another URL. A URL after `=` is a parameter's value.
 _BETWEEN_URLS: Final = re.compile(
     r"(?i)[\s<>\"\\]+|[;,|]+(?=https?:|www\.|[\w-]+(?:\.[\w-]+)+/)|(?<=[^=?&#])(?=https?:/)"
@@ -209,6 +213,7 @@ def emails_in(text: str) -> Reading:
     # Quoted local parts and IP addresses may contain characters that elsewhere separate emails.
     if ('"' in plain or "[" in plain) and (key := email_key(plain)):
         return Reading([key], False)
+    plain = _ESCAPED_BREAK_OF_EMAILS.sub(r"\1\n", plain)
     plain = _ENCODED_DELIMITER.sub(lambda code: unquote(code[0]), _MAILTO_QUERY.sub(r"\1", plain))
     is_url = "//" in plain
     keys = []
@@ -237,7 +242,8 @@ def profnet_urls_in(text: str) -> Reading:
     text_without_odd_names = _ODD_NAME.sub(
         lambda name: "null" if name[0].startswith("<") else visible(name[0]) or "null", text
     )
-    plain = drop_names(plain_text(text_without_odd_names)).strip()
+    plain = _ESCAPED_BREAK_OF_URLS.sub(r"\1\n", plain_text(text_without_odd_names))
+    plain = drop_names(plain).strip()
     for token in _BETWEEN_URLS.split(plain):
         closing = "" if "(" in token else ")]}"
         url = token.lstrip(f"{QUOTES}([{{").rstrip(f"{QUOTES}{STOPS}{closing}")

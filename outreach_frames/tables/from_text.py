@@ -16,8 +16,9 @@ _MISFITS: Final = (ValueError, ArithmeticError, RecursionError, pa.ArrowExceptio
 def convert(texts: pa.ChunkedArray, like: pa.Array) -> pa.ChunkedArray:
     """Convert texts to the type and categories of another array; raise if a text does not fit.
 
-    Spellings of spreadsheets fit, too: `2012.0` as an integer, `Yes` as a boolean, and a time
-    without a zone, which is in UTC. Except for text, an empty text is a missing value.
+    Spellings of other programs fit, too: `2012.0` as an integer, `Yes` as a boolean, a time without
+    a zone, which is in UTC, and one with nanoseconds, which are cut off. Except for text, an empty
+    text is a missing value.
 
     >>> convert(pa.chunked_array([["2012", "2012.0", ""]]), pa.array([], pa.int64())).to_pylist()
     [2012, 2012, None]
@@ -78,13 +79,14 @@ _SPELLINGS: Final = (
     (pa.types.is_integer, r"^(-?[0-9]+)\.0+$", r"\1"),
     (pa.types.is_boolean, "(?i)^yes$", "true"),
     (pa.types.is_boolean, "(?i)^no$", "false"),
+    (_is_zoned, r"^([0-9-]{10}[ T][0-9:]{8}\.[0-9]{6})[0-9]{1,3}", r"\1"),
     (_is_zoned, r"^([0-9]{4}-[0-9]{2}-[0-9]{2})$", r"\1 00Z"),
     (_is_zoned, r"^([0-9-]{10}[ T][0-9:.]+)$", r"\1Z"),
 )
 
 
 def _without_spellings(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Replace the spellings of spreadsheets, surrounding blanks and empty texts."""
+    """Replace the spellings of other programs, surrounding blanks and empty texts."""
     texts = pc.utf8_trim_whitespace(texts)
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
     for is_kind, pattern, spelling in _SPELLINGS:

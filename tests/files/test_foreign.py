@@ -52,6 +52,16 @@ CONVERTED = {
         "datetime64[us, UTC]",
         list(pd.to_datetime(["2026-01-02T10Z", "2026-01-02T00Z", "2026-01-02T10Z"])),
     ),
+    "nanoseconds": (
+        "id,last_contacted_at\na,2026-01-02 10:00:00.123456789\nb,2026-01-02T10:00:00.1234567Z\n"
+        "c,2026-01-02T11:00:00.12345678+01:00\nd,2026-01-02\n",
+        "datetime64[us, UTC]",
+        list(
+            pd.to_datetime(
+                [*["2026-01-02T10:00:00.123456Z"] * 3, "2026-01-02T00Z"], format="ISO8601"
+            )
+        ),
+    ),
     "blanks": ("email,company_followers\na, 12 \n", "Int64", [12]),
 }
 

@@ -33,6 +33,10 @@ SIMPLE_URL: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[A-Za-z0-9-]+\.)+[A-Za-z]+/[A-Za-z0-9_~./-]*[A-Za-z0-9_~-]/*"
 )
 
+# Latin letters that have no decomposition.
+_LATIN_LETTERS: Final = str.maketrans(
+    {"ø": "o", "ł": "l", "æ": "ae", "œ": "oe", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"}
+)
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
 _TEMPLATE_NAME: Final = r"[\p{L}_][\p{L}\p{N}_ .|-]*"
 # {{…}} anywhere in a text, or a whole text such as [first name], %FIRST_NAME% or <first name>.
@@ -78,10 +82,12 @@ def field_name(column: object) -> str:
     'first_name'
     >>> field_name("Größe (m²)")
     'grosse_m2'
+    >>> field_name("Fødselsår"), field_name("Stanowisko główne")
+    ('fodselsar', 'stanowisko_glowne')
     >>> field_name("2nd choice")
     'field_2nd_choice'
     """
-    letters = unicodedata.normalize("NFKD", str(column).casefold())
+    letters = unicodedata.normalize("NFKD", str(column).casefold()).translate(_LATIN_LETTERS)
     ascii_letters = letters.encode("ascii", "ignore").decode()
     name = re.sub(r"[^a-z0-9]+", "_", ascii_letters.lower()).strip("_")
     if not name:
