@@ -224,7 +224,7 @@ def test_no_number_has_an_exponent_or_an_empty_fraction(number: float) -> None:
         ("First Name", "first_name"), ("  Größe (m²) ", "grosse_m2"), ("1a", "field_1a"),
         ("_a", "a"), ("a__b--c", "a_b_c"), (2024, "field_2024"), ("a" * 300, "a" * 255),
         ("Fødselsår", "fodselsar"), ("Główny", "glowny"), ("ÆØŒ", "aeooe"), ("Đð", "dd"),
-        ("Þór", "thor"), ("Kırmızı", "kirmizi"), ("Ħal", "hal"), ("ǾX", "ox"),
+        ("Þór", "thor"), ("K\u0131rm\u0131z\u0131", "kirmizi"), ("Ħal", "hal"), ("ǾX", "ox"),
     ],
 )  # fmt: skip
 def test_field_name_returns_a_valid_name(column: object, name: str) -> None:

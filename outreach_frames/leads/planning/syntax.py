@@ -35,7 +35,17 @@ SIMPLE_URL: Final = (
 
 # Latin letters that have no decomposition.
 _LATIN_LETTERS: Final = str.maketrans(
-    {"ø": "o", "ł": "l", "æ": "ae", "œ": "oe", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"}
+    {
+        "ø": "o",
+        "ł": "l",
+        "æ": "ae",
+        "œ": "oe",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "\u0131": "i",
+        "ħ": "h",
+    }
 )
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
 _TEMPLATE_NAME: Final = r"[\p{L}_][\p{L}\p{N}_ .|-]*"
