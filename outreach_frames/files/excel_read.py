@@ -66,6 +66,10 @@ _ZEROS: Final = (
 # The number format of codes such as 02494, which are numbers to Excel.
 _STYLES: Final = "xl/styles.xml"
 _LEADING_ZEROS: Final = re.compile(r"0{2,}")
+# Excel's form of characters that XML cannot hold.
+_ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_MARK: Final = b"x005F_"
+SHARED_TEXTS: Final = "sharedStrings.xml"
 # Maps each message above to the items that fill its braces.
 _Remarks = defaultdict[str, list[str]]
 
@@ -88,6 +92,8 @@ def read_excel(
         where = f"{path}, sheet {chosen.title!r},"
         # openpyxl has no public name for the sheet's XML.
         remarks = _check_rows(package.read(chosen._worksheet_path), _codes(package), where)
+        if texts := _escaped_texts(package):
+            chosen._shared_strings = texts
         with warnings.catch_warnings(action="ignore"):  # for example of dates out of range
             sheet = _read_sheet(chosen)
         is_ours = any(entry.name == PROPERTY for entry in book.custom_doc_props.props)
@@ -233,6 +239,8 @@ def _read_sheet(sheet: ReadOnlyWorksheet) -> _Sheet:
             elif isinstance(value, datetime.datetime) and place not in zones:
                 zone = _ZONE.search(cell.number_format)
                 zones[place] = zone[1] if zone else "UTC"
+            elif isinstance(value, str):
+                value = unescape_characters(value)
             values.append(value)
         rows.append(tuple(values))
     return _Sheet(rows, zones, errors)
@@ -297,6 +305,37 @@ def _check_rows(xml: bytes, codes: Mapping[str, int], where: str) -> _Remarks:
         remarks[sentence] = [f"{len(places):,}{first}"]
     remarks[_HIDDEN] = [f"{hidden:,}"] if hidden else []
     return remarks
+
+
+def _escaped_texts(package: zipfile.ZipFile) -> list[str]:
+    """Read the texts that cells refer to by number, if openpyxl would drop a part of them.
+
+    It drops `x005F_`, which marks that the text behind it is no escape.
+    """
+    parts = [name for name in package.namelist() if name.endswith(SHARED_TEXTS)]
+    if not parts or _MARK not in (xml := package.read(parts[0])):
+        return []
+    return [
+        "".join(
+            text
+            for part in unit
+            if not part.tag.endswith("}rPh")  # a reading aid
+            and (text := part.text if part.tag.endswith("}t") else part.findtext("{*}t"))
+        )
+        for unit in ET.fromstring(xml).iterfind("{*}si")  # noqa: S314
+    ]
+
+
+def unescape_characters(text: str) -> str:
+    r"""Decode Excel's form of characters; half a surrogate pair becomes U+FFFD.
+
+    >>> unescape_characters("a_x000A_b _x005F_x000A_ _xD83D__xDE00_")
+    'a\\nb _x000A_ 😀'
+    """
+    if "_x" not in text:
+        return text
+    characters = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), text)
+    return characters.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _is_filled(cell: object) -> bool:

@@ -5,7 +5,6 @@ Tables are read in pieces. A piece is searched as one text, which is faster than
 
 from __future__ import annotations
 
-import re
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -26,7 +25,7 @@ from outreach_frames.files.csv_notes import (
     read_notes,
 )
 from outreach_frames.files.csv_text import wide_encoding
-from outreach_frames.files.excel_read import require_size
+from outreach_frames.files.excel_read import SHARED_TEXTS, require_size, unescape_characters
 from outreach_frames.tables.schema import is_text
 
 Holds = Callable[[str], bool]
@@ -39,8 +38,6 @@ _MAX_LINE: Final = 1 << 24
 _ROWS_AT_ONCE: Final = 1_000
 # Parts of a workbook that have no text of their own.
 _PICTURES: Final = (".bmp", ".emf", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".tiff", ".wmf")
-# Excel's form of characters that XML cannot hold.
-_ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 
 def search_table(path: Path, holds: Holds) -> Iterator[bool] | None:
@@ -135,12 +132,12 @@ def _search_workbook(path: Path, holds: Holds) -> Iterator[bool]:
         require_size(package, path)
         # Cells refer to the texts of this part by number.
         shared: set[str] = set()
-        for name in (name for name in names if name.endswith("sharedStrings.xml")):
+        for name in (name for name in names if name.endswith(SHARED_TEXTS)):
             with package.open(name) as file:
                 texts = (_text(unit) for unit in _units(file))
                 shared |= {str(number) for number, text in enumerate(texts) if holds(text)}
         for name in names:
-            if name.endswith((".xml", ".rels", ".vml")) and not name.endswith("sharedStrings.xml"):
+            if name.endswith((".xml", ".rels", ".vml")) and not name.endswith(SHARED_TEXTS):
                 with package.open(name) as file:
                     yield from _search_part(file, holds, shared)
     unread = [
@@ -190,7 +187,7 @@ def _text(element: ET.Element) -> str:
         if text := _text(child):
             end = "" if _name(child) in {"r", "t"} else "\n"
             texts += [end, text, end]
-    return _ESCAPE.sub(lambda code: chr(int(code[1], 16)), "".join(texts))
+    return unescape_characters("".join(texts))
 
 
 def _name(element: ET.Element) -> str:

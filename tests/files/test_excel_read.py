@@ -15,6 +15,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 import outreach_frames as of
@@ -430,3 +432,30 @@ def test_times_of_a_year_are_restored(tmp_path: Path, zone: str) -> None:
     assert (again == frame["last_contacted_at"]).tolist() == (~is_second).tolist()
     book(path, ["last_contacted_at"], ["2026-03-01T12:00:00Z"])
     assert read_prospects(path).iloc[0, 0] == pd.Timestamp("2026-03-01T12", tz="UTC")
+
+
+def test_excels_form_of_characters_is_decoded(tmp_path: Path) -> None:
+    """Characters that another program wrote as `_xHHHH_` are decoded in headers and cells."""
+    formatted = CellRichText("Head", TextBlock(InlineFont(b=True), " of_x0020_IT"))
+    path = book(
+        tmp_path / "x.xlsx",
+        ["Job_x0020_Title", "email"],
+        ["Head of Sales_x000D_\nEMEA", "ada@x.example_x000D_"],
+        ["_xD83D__xDE00_ _xD83D_", "bo@x.example"],
+        ["_x005F_x000D_ x005F_", "cy@x.example"],
+        [formatted, "di@x.example"],
+    )
+    frame = read_prospects(path)
+    assert frame["Job Title"].tolist() == [
+        *["Head of Sales\r\nEMEA", "\N{GRINNING FACE} \ufffd", "_x000D_ x005F_", "Head of IT"]
+    ]
+    assert frame["Job Title"][0].splitlines() == ["Head of Sales", "EMEA"]
+    ada = pd.DataFrame({"email": ["ada@x.example"]})
+    assert ada.outreach.without(path).empty
+
+
+def test_our_own_control_characters_come_back(tmp_path: Path) -> None:
+    """A workbook of this package has the same texts again, escapes included."""
+    own = pd.DataFrame({"a_x000D_": ["a\x0bb", "_x000D_", "x005F_", "_x005F_", "\0", "_x_ x1_"]})
+    own.outreach.to_excel(tmp_path / "x.xlsx")
+    pd.testing.assert_frame_equal(read_prospects(tmp_path / "x.xlsx"), own)
