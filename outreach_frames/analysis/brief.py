@@ -51,5 +51,5 @@ def brief(frame: pd.DataFrame) -> pd.DataFrame:
     selected, documented = max(_TABLES, key=lambda table: len(present & table[1]))
     if len(present & set(selected)) < 2:
         return frame.loc[:, names[:_MAX_COLUMNS]]
-    custom = [name for name in names if name not in documented]
+    custom = [name for name in names if name not in documented and name not in selected]
     return frame.loc[:, [*custom[:_MAX_COLUMNS], *(name for name in selected if name in present)]]

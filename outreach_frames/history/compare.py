@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,7 @@ from outreach_frames.history import caveats
 from outreach_frames.history.headcounts import compare_headcounts
 from outreach_frames.history.result import PeopleComparison
 from outreach_frames.history.source import Source, open_last_two, open_source
-from outreach_frames.history.values import differ, texts
+from outreach_frames.history.values import are_incomparable, differ, texts
 from outreach_frames.identity.keys import (
     certain_keys,
     company_name_keys,
@@ -88,10 +88,12 @@ def compare_people(
 
     Notes
     -----
-    `changed` omits links to pictures, which expire. Two missing values are equal. Lists are
-    compared member by member, and numbers exactly. An employer that is missing in one table is
-    unknown, not changed. A company's headcounts are those of its row with the most headcounts. If a
-    table has a company's headcount in other departments, a missing department counts as 0.
+    `changed` omits links to pictures, which expire, and columns that have lists in one table and
+    text in the other, or times and numbers, as in files that pandas wrote; `notes` lists these
+    columns. Two missing values are equal. Lists are compared member by member, and numbers exactly.
+    An employer that is missing in one table is unknown, not changed. A company's headcounts are
+    those of its row with the most headcounts. If a table has a company's headcount in other
+    departments, a missing department counts as 0.
 
     Parquet is read column by column. Two tables of a million people take 4 GB of memory if most
     people are in both. `appeared` and `disappeared` have all columns and take 4 GB per million
@@ -142,16 +144,21 @@ def compare_people(
         "People whose employer is missing in one table and cannot be compared",
         pairs.people[0].take(unknown).to_pylist(),
     )
+    changed, incomparable = _changes(pairs, progress)
     comparison = PeopleComparison(
         appeared=new.take(people.new),
         disappeared=old.take(people.gone),
-        changed=_changes(pairs, progress),
+        changed=changed,
         employer_changes=_employer_changes(pairs, moved),
         headcounts=compare_headcounts(old, new, companies),
         sizes=(old.rows, new.rows, len(people.pairs_before)),
         totals=(caveats.known_total(old), caveats.known_total(new)),
         differences=[*differences, *caveats.describe_unknown_filters((old, new))],
-        remarks=[*notes, *caveats.describe_skipped_columns(old, new)],
+        remarks=[
+            *notes,
+            *caveats.describe_skipped_columns(old, new),
+            *caveats.describe("Columns of other types, which were not compared", incomparable),
+        ],
     )
     for message in [*differences, *notes]:
         warn(message)
@@ -184,12 +191,18 @@ class _Pairs:
         before, after = map(filled_texts, self.read_texts(name))
         return pc.coalesce(after, before)
 
-    def parts(self, name: str) -> Iterator[tuple[int, pa.Array, pa.Array]]:
+    def columns_of(self, name: str) -> list[pa.Array]:
+        """Return a column of both tables with all rows."""
+        return [side.column(name) for side, _ in self._sides]
+
+    def parts(self, columns: Sequence[pa.Array]) -> Iterator[tuple[int, pa.Array, pa.Array]]:
         """Yield a column of both tables in parts, each with its first pair's number."""
-        columns = [(side.column(name), rows) for side, rows in self._sides]
         for start in range(0, self.count, _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
-            before, after = (column.take(pa.array(rows[part])) for column, rows in columns)
+            before, after = (
+                column.take(pa.array(rows[part]))
+                for column, (_, rows) in zip(columns, self._sides, strict=True)
+            )
             yield start, before, after
 
     @cached_property
@@ -200,30 +213,35 @@ class _Pairs:
         return ids, pc.coalesce(new_names, old_names)
 
 
-def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
-    """Return one row per person and changed field."""
+def _changes(pairs: _Pairs, progress: bool | None) -> tuple[pd.DataFrame, list[str]]:
+    """Return one row per person and changed field, and the columns that cannot be compared."""
     fields = [name for name in pairs.columns if name != _ID and not name.startswith(COMPANY_PREFIX)]
     fields = [name for name in fields if name not in _IGNORED]
+    incomparable: list[str] = []
     changed_pairs = [np.empty(0, np.int64)]
     changes = [pa.schema([(name, TEXT) for name in ("field", "before", "after")]).empty_table()]
     with progress_bar(
         len(fields), description="comparing", unit="columns", progress=progress
     ) as bar:
         for name in fields:
-            for start, before, after in pairs.parts(name):
+            bar.update()
+            columns = pairs.columns_of(name)
+            if are_incomparable(*columns):
+                incomparable.append(name)
+                continue
+            for start, before, after in pairs.parts(columns):
                 changed = np.flatnonzero(differ(before, after))
                 if len(changed):
                     changed_pairs.append(start + changed)
                     field = pa.repeat(pa.scalar(name, TEXT), len(changed))
                     values = [texts(side.take(pa.array(changed))) for side in (before, after)]
                     changes.append(pa.table([field, *values], schema=changes[0].schema))
-            bar.update()
     people = np.concatenate(changed_pairs)
     order = np.argsort(people, kind="stable")
     ids, names = (column.take(pa.array(people[order])) for column in pairs.people)
     table = pa.concat_tables(changes).take(pa.array(order))
     table = table.add_column(0, "name", names).add_column(0, "person_id", ids)
-    return to_frame(table, "numpy_nullable")
+    return to_frame(table, "numpy_nullable"), incomparable
 
 
 def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:

@@ -7,7 +7,8 @@ different kinds are compared as text.
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,17 @@ from outreach_frames.tables.schema import is_list
 from outreach_frames.tables.value_text import TEXT, any_text, python_values
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+# Two kinds of columns whose values cannot be compared, as when pandas wrote one of the tables.
+_INCOMPARABLE: Final = (
+    (pa.types.is_nested, lambda kind: kind == TEXT),
+    (pa.types.is_temporal, _is_number),
+)
 
 
 def as_arrow(column: pd.Series[Any]) -> pa.Array:
@@ -43,6 +55,19 @@ def comparable(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
+def are_incomparable(before: pa.Array, after: pa.Array) -> bool:
+    """Return whether only one column holds lists or objects, or times and the other numbers.
+
+    >>> are_incomparable(pa.array([["a"]]), pa.array(["['a']"]))
+    True
+    """
+    return any(
+        is_kind(column.type) and is_other(second.type) and second.null_count < len(second)
+        for is_kind, is_other in _INCOMPARABLE
+        for column, second in ((before, after), (after, before))
+    )
+
+
 def differ(before: pa.Array, after: pa.Array) -> Mask:
     """Return, per row, whether two columns differ.
 
@@ -50,6 +75,7 @@ def differ(before: pa.Array, after: pa.Array) -> Mask:
     [False, True, False]
     """
     before, after = comparable(before), comparable(after)
+    before, after = _as_times(before, after), _as_times(after, before)
     types = before.type, after.type
     if any(map(pa.types.is_null, types)):
         return np.not_equal(_is_missing(before), _is_missing(after))
@@ -92,6 +118,14 @@ def _comparable_type(kind: pa.DataType) -> pa.DataType:
         zone = "UTC" if pa.types.is_timestamp(kind) and kind.tz else None
         return pa.timestamp(unit, zone)
     return kind
+
+
+def _as_times(values: pa.Array, others: pa.Array) -> pa.Array:
+    """Read text beside times as times, unless it is another text."""
+    if values.type == TEXT and pa.types.is_timestamp(others.type):
+        with suppress(pa.ArrowInvalid):
+            return values.cast(others.type)
+    return values
 
 
 def _is_missing(values: pa.Array) -> Mask:

@@ -319,6 +319,31 @@ def test_a_round_trip_is_not_a_change(client: Client, tmp_path: Path) -> None:
         assert comparison.summary()["count"].tolist() == [30, 30, 30, 0, 0, 0, 0, 0]
 
 
+def test_columns_that_pandas_wrote_as_other_types_are_noted(client: Client, tmp_path: Path) -> None:
+    """Lists beside text, and times beside numbers, are no changes and are named in the notes."""
+    people = of.search_people(limit=50)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    lists = {"experiences", "educations", "languages"}
+    later = pd.read_csv(tmp_path / "people.csv")
+    started = pd.to_datetime(people["current_position_start_date"])
+    numbers = people.assign(current_position_start_date=started.astype("int64"))
+    for other, skipped in (
+        (tmp_path / "people.csv", lists),
+        (later, lists),
+        (numbers, {"current_position_start_date"}),
+    ):
+        for pair in ((people, other), (other, people)):
+            with warnings.catch_warnings(action="ignore"):
+                result = of.compare_people(*pair)
+            assert result.changed.empty
+            (note,) = [text for text in result.notes if text.startswith("Columns of other types")]
+            assert skipped <= set(note.split("'"))
+    iso = people.assign(current_position_start_date="2024-01-01T00:00:00.000")
+    with warnings.catch_warnings(action="ignore"):
+        result = of.compare_people(people, iso)
+    assert len(result.changed) == int((started != "2024-01-01").sum())
+
+
 def test_the_last_two_snapshots_of_a_folder_are_compared(client: Client, tmp_path: Path) -> None:
     """The two newest days are compared, and a warning names an unfinished third one."""
     for date in ("2026-09-01", "2026-11-01", "2026-10-01"):
