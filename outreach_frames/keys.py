@@ -108,9 +108,10 @@ def company_name(values: Iterable[Any]) -> pd.Series[str]:
     Returns
     -------
     Series of str
-        Names that differ only in case, punctuation and legal form, such as `Acme, Inc.` and `ACME
-        GmbH`, have the same key. The key is missing for a placeholder or a list of several names. A
-        Series keeps its index and name.
+        Names that differ only in case, punctuation, symbols such as `®` and legal form, such as
+        `Acme, Inc.`, `SIA „Acme“` and `ACME GmbH`, have the same key. The key is missing for a
+        placeholder, an error text such as `#N/A`, a name of symbols only and a list of several
+        names. A Series keeps its index and name.
 
     Raises
     ------

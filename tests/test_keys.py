@@ -147,6 +147,54 @@ def test_a_company_name_has_no_legal_form() -> None:
     ]
 
 
+# The names of one company each, of which the first is its plain name.
+ONE_COMPANY = [
+    ["acme", "Acme®", "ACME™ Ltd", "“Acme”", "«Acme»", "|Acme|", "Acme Public Company Limited"],
+    [
+        "rimi",
+        "SIA „Rimi“",
+        'SIA "Rimi"',
+        "Rimi SIA",
+        "UAB «Rimi»",
+        "Rimi, UAB",
+        "OÜ 'Rimi'",
+        "Rimi OÜ",
+    ],
+    ["ромашка", "ООО «Ромашка»", "ПАО Ромашка", "ЗАО «Ромашка»", "АО Ромашка", "Ромашка ООО"],
+    ["サクラ", "株式会社サクラ", "サクラ株式会社", "㈱サクラ", "有限会社 サクラ", "サクラ（株）"],
+    ["삼성", "(주)삼성", "삼성(주)", "주식회사 삼성", "㈜삼성"],
+    ["dacia", "S.C. Dacia S.R.L.", "SC Dacia SA", 'S.C. "Dacia" S.R.L.', "Dacia SRL"],
+    ["astra", "PT Astra Tbk", "PT Astra (Persero) Tbk", "Astra Tbk.", 'PT "Astra"'],
+    ["nokia", "Oy Nokia Ab", "Nokia Oyj", "Nokia PJSC", "Nokia B.V.B.A.", "Nokia V.O.F."],
+    ["άλφα", "Άλφα Α.Ε.", "Άλφα ΕΠΕ"],
+    ["กขค", "บริษัท กขค จำกัด (มหาชน)"],
+    ["at t", "AT&T", "AT&amp;T", "AT&T Inc."],
+]
+# Words that are forms elsewhere belong to these names.
+NAMES_WITH_FORMS = [
+    *["SAS Institute", "AG Insurance", "AS Roma", "Sia Partners", "UAB Medicine", "PT Solutions"],
+    *["SC Johnson", "SC Johnson Son", "Company of Heroes", "Паола", "Co", "АО", "C++ Builders"],
+]
+
+
+@pytest.mark.parametrize("names", ONE_COMPANY, ids=[names[0] for names in ONE_COMPANY])
+def test_legal_forms_and_symbols_do_not_matter(names: list[str]) -> None:
+    """A company has one key with the legal forms of its country, symbols and quotation marks."""
+    assert set(of.keys.company_name(names)) == {names[0]}
+
+
+def test_a_word_of_a_name_is_no_legal_form() -> None:
+    """A word in front of a name is kept, even if it is a legal form elsewhere."""
+    names = [name.lower() for name in NAMES_WITH_FORMS]
+    assert of.keys.company_name(NAMES_WITH_FORMS).tolist() == names
+    assert of.keys.company_name(["S.C. Johnson & Son, Inc."]).tolist() == ["sc johnson son"]
+
+
+def test_a_name_without_words_has_no_key() -> None:
+    """A name of legal forms in other scripts, or of symbols, has no key."""
+    assert of.keys.company_name(["®", "株式会社", "«»", "|", "(주)"]).isna().all()
+
+
 @pytest.mark.parametrize("text", ["email_not_unlocked@domain.com", "NoEmail@Domain.com", "n/a"])
 def test_a_vendors_placeholder_is_nobody(text: str) -> None:
     """The address that a vendor writes in place of an email has no key; similar ones do."""

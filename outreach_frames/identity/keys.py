@@ -105,12 +105,31 @@ _ODD_NAME: Final = re.compile(
 # Matches "x.example/ann" and "https://ann"; not "ann", "in/ann.b" or "2/3".
 _LIKE_URL: Final = re.compile(r"://|\A[^/.]*\.[^/]*/")
 _INSIDE_WORDS: Final = "[.'\N{RIGHT SINGLE QUOTATION MARK}]"
-# Legal forms at the end of a company's name, in lower case without punctuation.
-_LEGAL_FORMS: Final = (
-    r"\A(.+?)(?: (?:inc|incorporated|corp|corporation|co|company|ltd|limited|llc|llp|lp|plc|pllc|"
-    r"dac|pty|pte|pvt|private|gmbh|mbh|ag|kg|kgaa|ohg|ug|haftungsbeschränkt|se|ev|eg|gbr|ek|sa|sas|"
-    r"sasu|sarl|sà ?rl|srl|srls|spa|sl|slu|lda|ltda|de cv|sab|bv|nv|ab|as|a s|asa|aps|oy|oyj|sro|"
-    r"sp z oo|spzoo|kft|zrt|doo|ood|ad|ae|epe|aş|şti|kk|gk|pt|sae|fz|tov|sdn|bhd|jsc|ooo))+\z"
+_BETWEEN_WORDS: Final = r"[\pP\s|®™©`\x{b4}]+"
+# Legal forms of companies, in lower case without punctuation. These may follow a name.
+_LEGAL_FORMS: Final = "|".join(
+    (
+        "inc|incorporated|corp|corporation|co|company|ltd|limited|llc|llp|lp|plc|pllc|dac|pty|pte",
+        "pvt|private|public limited company|public company limited|pcl|gmbh|mbh|ag|kg|kgaa|ohg|ug",
+        "haftungsbeschränkt|se|ev|eg|gbr|ek|sa|sas|sasu|sarl|sà ?rl|srl|srls|snc|spa|sl|slu|lda",
+        "ltda|de cv|sab|bv|bvba|cvba|vof|sprl|nv|ab|as|a s|asa|aps|oy|oyj|oü|sia|uab|mb|sro",
+        "sp z oo|spzoo|kft|zrt|doo|ood|eood|ad|ae|epe|aş|şti|anonim şirketi|limited şirketi|tbk",
+        "persero|kk|gk|pt|sae|fz|tov|sdn|bhd|jsc|pjsc|cjsc|ojsc|ooo",
+        "ооо|пао|оао|зао|ао|тов|оод|еоод|ад|доо|αε|επε|ικε|จำกัด|มหาชน",
+    )
+)
+_FORMS_BEHIND: Final = rf"\A(.+?)(?: (?:{_LEGAL_FORMS}))+\z"
+# These are no words of a name, so they may be on either side of it, also without a blank.
+_JOINED_FORMS: Final = (
+    "株式会社|有限会社|合同会社|[㈱㈲㈜]|[(（](?:株|有|주|유)[)）]|주식회사|유한회사"
+)
+_JOINED: Final = rf"\A\s*(?:{_JOINED_FORMS})|(?:{_JOINED_FORMS})\s*\z"
+_EDGES: Final = r"\A ?(?:(?:ооо|пао|оао|зао|ао|тов|บริษัท) )?| \z"
+# In front of a name, other forms may be words of the name: they are followed by a quoted name, or
+# belong to a form behind it. Matches in 'SIA "Rimi"', "pt astra tbk"; not in "sia partners".
+_FORM_BEFORE_QUOTED: Final = r"\A(?:sia|uab|oü|oy|pt|s\.?\s?c\.?)\s*([\"'„‚\p{Pi}\p{Pf}])"
+_FORMS_AROUND: Final = (
+    r"\A(?:oy (.+) ab|pt (.+?)(?: persero)? tbk|pt (.+) persero|sc (.+) (?:srl|sa|snc|scs))\z"
 )
 # URL delimiters, and the percent sign.
 _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"
@@ -391,16 +410,24 @@ def company_url_keys(texts: pa.Array) -> pa.Array:
 
 
 def company_name_keys(texts: pa.Array) -> pa.Array:
-    """Return companies' names without case, punctuation and legal form.
+    """Return companies' names without case, punctuation and legal form; missing without a word.
 
-    >>> company_name_keys(pa.array(["ACME, Inc", "Acme S.A.", "Co. KG", " ?"])).to_pylist()
-    ['acme', 'acme', 'co', '?']
+    >>> company_name_keys(pa.array(["ACME, Inc", "Acme® S.A.", "Co. KG", "PT Acme Tbk"])).to_pylist()
+    ['acme', 'acme', 'co', 'acme']
     """
     names = pc.utf8_lower(compose_texts(strip_texts(texts.cast(pa.large_string()))))
-    plain = pc.replace_substring_regex(names, _INSIDE_WORDS, "")
-    plain = pc.utf8_trim_whitespace(pc.replace_substring_regex(plain, r"[\pP\s]+", " "))
-    keys = pc.replace_substring_regex(plain, _LEGAL_FORMS, r"\1")
-    return pc.if_else(pc.equal(keys, ""), names, keys)
+    names = pc.replace_substring(names, "&amp;", "&")
+    for pattern, replacement in (
+        (_JOINED, " "),
+        (_FORM_BEFORE_QUOTED, r"\1"),
+        (_INSIDE_WORDS, ""),
+        (_BETWEEN_WORDS, " "),
+        (_EDGES, ""),
+        (_FORMS_AROUND, r"\1\2\3\4"),
+        (_FORMS_BEHIND, r"\1"),
+    ):
+        names = pc.replace_substring_regex(names, pattern, replacement)
+    return pc.if_else(pc.equal(names, ""), pa.scalar(None, names.type), names)
 
 
 def company_name_cells(texts: pa.Array) -> Cells:
