@@ -18,7 +18,7 @@ from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys
-from outreach_frames.tables.column_checks import require_columns
+from outreach_frames.tables.column_checks import require_columns, to_whole_numbers
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.schema import frame_of_columns
 
@@ -305,14 +305,7 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
         mailboxes["id"] = mailboxes["email"]
     if "status" not in names:
         mailboxes["status"] = spec.ACTIVE_MAILBOX_STATUS
-    column = mailboxes["daily_email_limit"]
-    try:
-        # Convert through text, because dates and booleans would become numbers.
-        limits = pd.to_numeric(column.astype(STR)).astype("Int64")
-    except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidInputError(
-            f"daily_email_limit has values that are not whole numbers: {error}. Correct the values."
-        ) from error
+    limits = to_whole_numbers(mailboxes["daily_email_limit"], "daily_email_limit")
     # A limit above the maximum number of emails has no effect.
     return mailboxes, limits.clip(upper=_MAX_EMAILS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import compress
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import (
     check_ids,
     check_integer,
+    format_positions,
+    is_missing,
 )
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, quoted
@@ -34,7 +37,7 @@ from outreach_frames.errors import (
 from outreach_frames.identity.keys import email_keys
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.resources.paging import keeping_partial, list_frame
-from outreach_frames.tables.column_checks import column_of
+from outreach_frames.tables.column_checks import column_of, to_whole_numbers
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.result_columns import DETAIL, OUTCOME
 from outreach_frames.tables.value_text import python_values
@@ -126,7 +129,8 @@ def set_daily_email_limit(
         or of columns email and daily_email_limit, only limits that differ from the service's
         current limits are sent. An address must belong to one mailbox only.
     limit : int, optional
-        Emails per day, if `mailboxes` has no limits. The service decides which limits are valid.
+        Emails per day, if `mailboxes` has no limits: a whole number, also as 41.0 or "41". The
+        service decides which limits are valid.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
     dtype_backend : {"numpy_nullable", "pyarrow"}
@@ -147,8 +151,8 @@ def set_daily_email_limit(
     Raises
     ------
     InvalidInputError
-        An id is invalid, an address belongs to no mailbox or to several, a limit is not a whole
-        number, or a mailbox has two limits; nothing was changed.
+        An id is invalid, an address belongs to no mailbox or to several, a row has no mailbox or no
+        limit, a limit is not a whole number, or a mailbox has two limits; nothing was changed.
     ServiceError
         For one mailbox, the service failed or could not be reached; the limit may have changed if
         `may_have_acted` is True. For addresses and frames, the mailboxes could not be listed;
@@ -220,18 +224,38 @@ def _names_and_limits(given: Any, limit: int | None) -> tuple[list[str], list[in
         key = "email" if "id" not in given.columns and "email" in given.columns else "id"
         names = list(column_of(given, key))
         limits = list(python_values(column_of(given, _LIMIT)))
-    elif isinstance(given, pd.Series) and limit is None and is_numeric_dtype(given):
+    elif isinstance(given, pd.Series) and limit is None and _has_limits(given):
         names, limits = list(given.index), list(python_values(given))
     else:
         names = check_ids("mailboxes", given)
-        return names, [check_integer("limit", limit)] * len(names)
+        return names, [check_integer("limit", _whole_number(limit))] * len(names)
     if limit is not None:
         raise InvalidInputError("A dict or frame has a limit for each mailbox. Omit limit=.")
     names = check_ids("mailboxes", names)
+    if empty := [place for place, value in enumerate(limits) if is_missing(value)]:
+        raise InvalidInputError(
+            f"{plural(len(empty), 'mailbox has', 'mailboxes have')} no limit, such as "
+            f"{quoted(names[empty[0]])} ({format_positions(empty)}). Fill in the limits, or drop "
+            "the rows."
+        )
     return names, [
-        check_integer(f"The limit of the mailbox {quoted(name)}", value)
+        check_integer(f"The limit of the mailbox {quoted(name)}", _whole_number(value))
         for name, value in zip(names, limits, strict=True)
     ]
+
+
+def _has_limits(mailboxes: pd.Series[Any]) -> bool:
+    """Return whether a column's values are numbers, and not ids or addresses."""
+    return is_numeric_dtype(mailboxes) or all(
+        isinstance(_whole_number(value), int) for value in mailboxes.dropna()
+    )
+
+
+def _whole_number(value: Any) -> Any:
+    """Return the whole number of a float or text; return any other value unchanged."""
+    with suppress(InvalidInputError, TypeError):
+        return int(to_whole_numbers(pd.Series([value], dtype=object), _LIMIT).iloc[0])
+    return value
 
 
 def _list_current(client: Client, progress: bool | None) -> pd.DataFrame:

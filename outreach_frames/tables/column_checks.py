@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from outreach_frames.common.arguments import near_names, suggestion
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.columns import columns_text
@@ -41,6 +42,21 @@ def to_numbers(
         raise InvalidInputError(
             f"The column {quoted(', '.join(map(str, columns)))} has values that are not numbers: "
             f"{error}. Correct the values."
+        ) from error
+
+
+def to_whole_numbers(values: pd.Series[Any], name: str) -> pd.Series[Any]:
+    """Convert whole numbers, also those written as 41.0 or as text, to nullable integers.
+
+    >>> to_whole_numbers(pd.Series([41.0, "42", None], dtype=object), "limit").tolist()
+    [41, 42, <NA>]
+    """
+    try:
+        # Convert through text, because dates and booleans would become numbers.
+        return pd.to_numeric(values.astype(STR)).astype("Int64")
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InvalidInputError(
+            f"{name} has values that are not whole numbers: {error}. Correct the values."
         ) from error
 
 

@@ -103,6 +103,36 @@ def test_current_limits_are_never_cached(sandbox: Sandbox, tmp_path: Path) -> No
         assert of.mailboxes().set_index("id")["daily_email_limit"][one] == limit
 
 
+@pytest.mark.parametrize("number", [41.0, "41", "41.0", np.float64(41)])
+def test_a_whole_number_may_be_a_float_or_text(number: Any) -> None:
+    """A limit of 41.0 or "41" is 41, for one and several mailboxes and in every table."""
+    ids = ["m2", "m3"]
+    frame = pd.DataFrame({"id": ids, "daily_email_limit": pd.Series([number, number])})
+    tables: list[Any] = [dict.fromkeys(ids, number), pd.Series(number, index=ids), frame]
+    for given in ([ids[0], number], [ids, number], *([table] for table in tables)):
+        with scripted(listing) as service, of.connect(service.url, "token", cache=None):
+            of.set_daily_email_limit(*given)
+            assert set(sent(service.requests).values()) == {41}
+            assert all(type(limit) is int for limit in sent(service.requests).values())
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("id", r"1 of 2 mailboxes are missing or not text \(position 1\)"),
+        ("daily_email_limit", r"1 mailbox has no limit, such as 'm3' \(position 1\)"),
+    ],
+)
+def test_a_blank_row_is_named(column: str, words: str) -> None:
+    """A row without a mailbox or a limit is named, and nothing is sent."""
+    frame = pd.DataFrame({"id": ["m2", "m3"], "daily_email_limit": [40.0, 50.0]})
+    frame.loc[1, column] = None
+    with scripted(listing) as service, of.connect(service.url, "token", cache=None):
+        with pytest.raises(InvalidInputError, match=words):
+            of.set_daily_email_limit(frame)
+        assert not service.requests
+
+
 def test_frames_of_other_libraries_are_accepted() -> None:
     """An edited frame of any library sends the same rows."""
     frame = pd.DataFrame({"id": [*LIMITS, "m3"], "daily_email_limit": [30, 40, 7, 7]})
@@ -183,15 +213,16 @@ def frame_of(**columns: Any) -> pd.DataFrame:
         (({"m1": 9}, 9), "Omit limit="),
         ((frame_of(), 9), "Omit limit="),
         ((["m1", None], 9), "1 of 2 mailboxes are missing"),
-        *((("m1", bad), "limit takes a whole number") for bad in (None, True, 9.0, "9")),
+        *((("m1", bad), "limit takes a whole number") for bad in (None, True, 9.5, "x")),
         *(
             (({"m1": 9, "m2": bad},), "mailbox 'm2' takes a whole")
-            for bad in (9.0, "9", True, None, np.True_)
+            for bad in (9.5, "x", True, np.True_)
         ),
-        ((frame_of(daily_email_limit=[9.0, 9.0]),), "takes a whole number, not float"),
+        (({"m1": 9, "m2": None},), "1 mailbox has no limit, such as 'm2'"),
+        ((frame_of(daily_email_limit=[9.5, 9.0]),), "takes a whole number, not float"),
         (
             (frame_of(daily_email_limit=pd.array([9, None], "Int64")),),
-            "mailbox 'm2' takes a whole number",
+            r"1 mailbox has no limit, such as 'm2' \(position 1\)",
         ),
         ((frame_of(id=["m1", None]),), "1 of 2 mailboxes are missing"),
         ((pd.Series(["m1", "m2"]),), "limit takes a whole number"),
