@@ -97,9 +97,10 @@ def connect(
         The word for the professional network in the service's field names: "profnet" if the service
         calls the profile URL `profnet_url`. Frames always have the column `profnet_url`.
     proxies : mapping of str to str, optional
-        Proxy addresses by scheme. The environment's proxies are not used.
+        Proxy addresses by scheme. The environment's proxies are not used. SOCKS proxies need the
+        extra package `requests[socks]`.
     verify : bool, str or Path
-        Whether to verify certificates, or a file of custom certificate authorities.
+        Whether to verify certificates, or a file of custom certificate authorities in PEM form.
 
     Returns
     -------

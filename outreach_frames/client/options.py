@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import ssl
 from collections.abc import Mapping
+from importlib.util import find_spec
 from os import PathLike
+from pathlib import Path
 from typing import Final
 
 from urllib3.exceptions import LocationParseError
@@ -91,6 +94,11 @@ def _checked_proxy(key: str, address: str) -> str:
             "http://user:password@proxy.example:3128. Percent-encode special characters in the "
             "password, such as %23 for #."
         )
+    if parts.scheme.startswith("socks") and find_spec("socks") is None:
+        raise ConfigurationError(
+            f"proxies[{quoted(key)}] is a SOCKS proxy, which needs an extra package. Install it: "
+            'pip install "requests[socks]"'
+        )
     return url
 
 
@@ -100,11 +108,33 @@ def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
         return verify
     try:
         path = expanded(verify)
-        if path.exists():
+        problem = _certificate_problem(path) if path.exists() else "does not exist"
+        if not problem:
             return str(path.absolute())
-        problem = f"{path} does not exist"
+        problem = f"{path} {problem}"
     except (InvalidInputError, OSError) as error:
         problem = str(error)
     raise ConfigurationError(
         f"verify takes True, False, or a file of certificate authorities: {problem}."
     )
+
+
+def _certificate_problem(path: Path) -> str:
+    """Return why a file has no certificates in PEM form and the remedy, or an empty text."""
+    if path.is_dir():
+        return ""
+    content = path.read_bytes()
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except ssl.SSLError:
+        if not content.strip():
+            return "is empty"
+        if b"PRIVATE KEY-----" in content and b"BEGIN CERTIFICATE" not in content:
+            return "has a private key and no certificate"
+        if content.isascii():
+            return "has no valid certificate, which begins with -----BEGIN CERTIFICATE-----"
+        return (
+            "is binary and not in PEM form. Convert it: `openssl x509 -inform der -in FILE -out "
+            "ca.pem` for DER (.cer), or `openssl pkcs12 -in FILE -nokeys -out ca.pem` for PFX"
+        )
+    return ""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import ssl
 import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+import certifi
 import pytest
 
 import outreach_frames as of
@@ -149,6 +151,42 @@ def test_an_invalid_proxy_is_an_error_before_any_request(proxies: dict[str, str]
         of.connect("https://api.example.com", "token", cache=None, proxies=proxies)
     shown = "".join(traceback.format_exception(raised.value))
     assert "s3cret" not in shown.replace(str(proxies), "")
+
+
+CERTIFICATES = Path(certifi.where()).read_bytes()
+KEY = b"-----BEGIN PRIVATE KEY-----\nMC4CAQ==\n-----END PRIVATE KEY-----\n"
+NO_CERTIFICATES = {
+    "empty": (b" \n", "is empty"),
+    "key": (KEY, "a private key and no certificate"),
+    "text": (b"Ask IT for the file.\n", "no valid certificate, which begins with"),
+    "damaged": (CERTIFICATES[: CERTIFICATES.index(b"-----BEGIN") + 200], "no valid certificate"),
+    "DER": (
+        ssl.create_default_context(cafile=certifi.where()).get_ca_certs(binary_form=True)[0],
+        "openssl x509 -inform der",
+    ),
+    "PFX": (bytes.fromhex("3082090a020103308208d0"), "openssl pkcs12"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_CERTIFICATES)
+def test_a_file_without_certificates_is_an_error(tmp_path: Path, kind: str) -> None:
+    """A file that is no PEM of certificates is an error of `connect`, with reason and remedy."""
+    content, words = NO_CERTIFICATES[kind]
+    path = tmp_path / "ca.pem"
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=words) as raised:
+        of.connect("https://api.example.com", "token", cache=None, verify=path)
+    assert str(path) in str(raised.value)
+    path.write_bytes(CERTIFICATES)
+    of.connect("https://api.example.com", "token", cache=None, verify=path).close()
+
+
+def test_a_socks_proxy_names_the_package_that_it_needs() -> None:
+    """A SOCKS proxy without the optional package is an error of `connect` without the password."""
+    proxies = {"all": "socks5h://user:s3cret@proxy.example:1080"}
+    with pytest.raises(ConfigurationError, match=r"pip install \"requests\[socks\]\"") as raised:
+        of.connect("https://api.example.com", "token", cache=None, proxies=proxies)
+    assert "s3cret" not in str(raised.value)
 
 
 def test_a_file_of_certificates_must_exist() -> None:

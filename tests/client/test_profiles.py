@@ -6,6 +6,7 @@ import gc
 import getpass
 import json as json_module
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import certifi
 import keyring.backends.null
 import pytest
 from keyring.backends.chainer import ChainerBackend
@@ -113,7 +115,7 @@ def test_options_are_stored_with_the_token(
 ) -> None:
     """Proxies, certificates and the network's name come from the profile, in any folder."""
     monkeypatch.chdir(tmp_path)
-    Path("ca.pem").touch()
+    shutil.copy(certifi.where(), "ca.pem")
     person.answers = [TOKEN]
     with scripted(lambda _: EMPTY) as proxy:
         options: dict[str, Any] = {"verify": "ca.pem", "network_name": "pronet"}
