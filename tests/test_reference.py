@@ -164,7 +164,9 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
                 f"{url}c",
                 "x.example/us",
             ],
-            "note": ["x" * 2_000, "[note]", None, None, "a", "b", "c"],
+            "note": ["x" * 2_000, "[note]", None, "tbd", "a", "b", "c"],
+            "year": "#N/A",
+            "opt_out": [*[False] * 6, True],
             "owner": ["nobody@x.example", "off@x.example", "two@x.example", "a@", None, None, None],
         }
     )
@@ -177,7 +179,7 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
     with scripted([listing] * 2) as service, Client(service.url, "token", cache=None) as client:
         plan = frame.outreach.plan(
             "s1",
-            data=["note"],
+            data=["note", "year"],
             require=["note"],
             mailbox="owner",
             client=client,

@@ -49,7 +49,8 @@ _PROBLEMS: Final = {
         "Add one, or drop the row.",
     ),
     "placeholder": (
-        "A cell holds a placeholder, such as n/a, unknown or nan; it is treated as missing.",
+        "An identifier or mailbox is a placeholder, such as n/a, unknown or nan; it is treated as "
+        "missing.",
         "Nothing if the row has another identifier; otherwise add one.",
     ),
     "shared_email": (
@@ -65,8 +66,21 @@ _PROBLEMS: Final = {
         "sent as it is.",
         "Fill in the value, or pass the field in ``require=`` to exclude such rows.",
     ),
+    "placeholder_text": (
+        "A data field holds a placeholder, such as n/a, tbd or xxx; it is sent as it is. (An error "
+        "of a spreadsheet, such as #N/A, and a text such as NaN are missing cells.)",
+        "Correct or empty the cell, or pass the field in ``require=`` to exclude such rows.",
+    ),
+    "field_missing_everywhere": (
+        "No row to send has a value in this data field; the problem is that of the first row.",
+        "Check the column, or drop the field from ``data=``.",
+    ),
+    "opted_out": (
+        "A column such as Email Opt Out or Unsubscribed is true; the row is sent.",
+        "Leave the rows out with the filter that the plan shows.",
+    ),
     "missing_required_field": (
-        "A data field passed in ``require=`` is missing, or holds an unfilled template.",
+        "A data field passed in ``require=`` is missing, or holds a template or placeholder.",
         "Fill it in, or drop the row.",
     ),
     "invalid_email": ("The text is not an email address.", "Correct it."),

@@ -1,8 +1,11 @@
-"""Placeholders: texts that people and programs write into cells without a value."""
+"""Texts that people and programs write into cells without a value."""
 
 from __future__ import annotations
 
 from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 # Cells of identifiers, in lower case.
 _WORDS: Final = (
@@ -15,5 +18,33 @@ PLACEHOLDER_EMAILS: Final = tuple(word for word in PLACEHOLDERS if "@" in word)
 # Names in profile URLs `/in/<name>` that address the visitor, such as `me`, or that programs write
 # for missing values.
 PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown", "<na>")
-# Cells of data fields, exactly so written. Nan, Null and NA are also names and a country code.
-MISSING_VALUE_TEXTS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
+# Errors of spreadsheets in English, German, French and Spanish, in upper case.
+_ERRORS: Final = (
+    "#N/A|#REF!|#NAME?|#VALUE!|#DIV/0!|#NULL!|#NUM!|#ERROR!|#SPILL!|#CALC!|#FIELD!|#BLOCKED!|"
+    "#CONNECT!|#UNKNOWN!|#BUSY!|#GETTING_DATA|LOADING...|LOADING…|#NV|#BEZUG!|#WERT!|#ZAHL!|"
+    "#VALEUR!|#NOM?|#NOMBRE!|#N/D|#¡REF!|#¡VALOR!|#¿NOMBRE?|#¡NUM!|#¡DIV/0!|#¡NULO!"
+)
+# Missing cells of programs, exactly so written: Nan, Null and NA are names and a region.
+_MISSING: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
+# Placeholders of people in data fields, in lower case.
+_DATA_PLACEHOLDERS: Final = (
+    "n/a|tbd|tba|unknown|undefined|missing|not available|(blank)|[blank]|?|-|--|.|..|x|xxx"
+)
+# Companies are called X.
+NO_COMPANIES: Final = (PLACEHOLDERS - {"x"}) | {text.lower() for text in _ERRORS.split("|")}
+
+
+def are_missing_texts(texts: pa.Array) -> pa.Array:
+    """Return whether each text of a data field is an error of a spreadsheet or a missing cell.
+
+    >>> are_missing_texts(pa.array(["#n/a", "NaN", "Nan", None])).to_pylist()
+    [True, True, False, False]
+    """
+    errors = pc.is_in(pc.utf8_upper(texts), pa.array(_ERRORS.split("|"), texts.type))
+    return pc.or_(errors, pc.is_in(texts, pa.array(_MISSING, texts.type)))
+
+
+def are_placeholder_texts(texts: pa.Array) -> pa.Array:
+    """Return whether each text of a data field is a placeholder that somebody wrote."""
+    placeholders = pa.array(_DATA_PLACEHOLDERS.split("|"), texts.type)
+    return pc.is_in(pc.utf8_lower(texts), placeholders)

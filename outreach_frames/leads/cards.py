@@ -14,8 +14,9 @@ from outreach_frames import spec
 from outreach_frames.common.card import Card, Details, Fact
 from outreach_frames.common.text import plural, quoted, shorten
 from outreach_frames.leads import statuses
-from outreach_frames.leads.planning.checks import TEMPLATE
+from outreach_frames.leads.planning.checks import OPTED_OUT, PLACEHOLDER_TEXT, TEMPLATE
 from outreach_frames.leads.planning.mapping import MAILBOXES
+from outreach_frames.leads.planning.opt_outs import opt_out_filter
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.tables.columns import usual_names
 
@@ -153,24 +154,31 @@ def _optional_facts(plan: PreparedLeads) -> Iterator[Fact]:
         if field not in plan.checked.identifiers:
             for name in usual_names(field, plan.frame.columns):
                 yield Fact("Not used", f"{quoted(name)}; to send it, pass {field}={quoted(name)}")
+    problems = plan.problems
+    if opted_out := problems.loc[problems["code"].eq(OPTED_OUT), "row"].nunique():
+        rows = plural(opted_out, "row")
+        yield Fact("Opted out", f"{rows}; to leave them out: {opt_out_filter(plan.frame)}")
     if plan.repaired:
         yield Fact("Repaired", plan.repaired)
 
 
 def _data_facts(plan: PreparedLeads) -> Iterator[Fact]:
-    """Yield per data field how many of the leads lack it or have an unfilled template for it."""
+    """Yield per data field how many of the leads lack it, or have another text for it."""
     rows, problems = pa.array(plan.positions), plan.problems
-    templates = problems[problems["code"].eq(TEMPLATE) & problems["row"].isin(plan.positions)]
-    in_field = templates["field"].value_counts()
+    problems = problems[problems["row"].isin(plan.positions)]
+    templates, placeholders = (
+        problems.loc[problems["code"].eq(code), "field"].value_counts()
+        for code in (TEMPLATE, PLACEHOLDER_TEXT)
+    )
     complete: list[str] = []
     incomplete: list[str] = []
     for field, texts in plan.checked.data.items():
-        lacking, unfilled = texts.take(rows).null_count, int(in_field.get(field, 0))
-        gaps = []
-        if lacking:
-            gaps.append(f"missing in {plural(lacking, 'lead')}")
-        if unfilled:
-            gaps.append(f"an unfilled template in {plural(unfilled, 'lead')}")
+        counts = {
+            "missing": texts.take(rows).null_count,
+            "an unfilled template": int(templates.get(field, 0)),
+            "a placeholder": int(placeholders.get(field, 0)),
+        }
+        gaps = [f"{what} in {plural(leads, 'lead')}" for what, leads in counts.items() if leads]
         lines = incomplete if gaps else complete
         lines.append(f"{field}: {', '.join(gaps) or 'in all leads'}")
     if lines := _first_lines([*incomplete, *complete], "plan.payloads()"):

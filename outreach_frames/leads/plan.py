@@ -17,12 +17,6 @@ from outreach_frames.common.arguments import check_id
 from outreach_frames.common.card import Card, as_html, as_text
 from outreach_frames.common.pandas_versions import copy_frame
 from outreach_frames.common.warnings import DeferredWarnings
-from outreach_frames.identity.persons import (
-    first_rows,
-    first_valid_rows,
-    identifiers,
-    numbers_of,
-)
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.checks import check_rows, repair_identifiers
 from outreach_frames.leads.planning.mailboxes import AccountMailboxes, look_up_mailboxes
@@ -192,8 +186,11 @@ def make_plan(
     Notes
     -----
     Interface: POST /sequences/{id}/leads, GET /mailboxes, Lead, Limits. Cells are sent as readable
-    text: 2021 for 2021.0, dates in ISO 8601, booleans as true or false. Missing and blank cells are
-    omitted.
+    text: 2021 for 2021.0, dates in ISO 8601, booleans as true or false. Missing and blank cells,
+    errors of spreadsheets such as `#N/A`, and texts such as `NaN` are omitted.
+
+    A column such as Email Opt Out, Unsubscribed or DNC with a true value is a problem of the row,
+    with the code `opted_out`. The row is sent unless you leave it out.
 
     Examples
     --------
@@ -273,8 +270,8 @@ def validate(
     DataFrame
         One row per problem, in row order: row (Int64, the position), index (the label), column,
         field, code, message (str). Rows with problems are not sent, unless all codes are
-        `placeholder`, `not_a_profile` or `template_text` and an identifier remains, or
-        `shared_email`.
+        `placeholder` or `not_a_profile` and an identifier remains, or `shared_email`,
+        `template_text`, `placeholder_text`, `field_missing_everywhere` or `opted_out`.
 
     Raises
     ------
@@ -345,7 +342,7 @@ def add_to_sequence(
         field name.
     require : list of str, optional
         Data fields without which a row is invalid. An unfilled template, such as `{{first_name}}`,
-        does not fill a field.
+        and a placeholder, such as `n/a` or `tbd`, do not fill a field.
     overrides : dict of override to True, optional
         The service's checks to skip for all rows, such as {"ignore_recently_contacted": True}. To
         skip a check for some rows, filter the rows and submit them with the same journal.
@@ -504,17 +501,15 @@ def _check(
     *,
     clean: bool,
 ) -> CheckedFrame:
-    """Check a copy of a frame's rows, and find each person's first valid row."""
+    """Check a copy of a frame's rows."""
     frame, repaired = repair_identifiers(frame, mapping, clean=clean)
     checked = check_rows(frame, mapping, account)
-    persons = first_rows(numbers_of(identifiers(*checked.keys.columns)))
-    kept = first_valid_rows(persons, checked.is_valid)
     copy = copy_frame(frame)
     # A shallow copy would share the labels.
     copy.index, copy.columns = frame.index.copy(), frame.columns.copy()
     return CheckedFrame(
         checked=checked,
-        kept=kept,
+        kept=checked.kept,
         _frame=copy,
         lead_overrides=mapping.overrides,
         repaired=repaired,

@@ -15,9 +15,14 @@ from pandas.api.types import is_string_dtype
 
 from outreach_frames import spec
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.placeholders import MISSING_VALUE_TEXTS, PLACEHOLDERS
+from outreach_frames.common.placeholders import (
+    PLACEHOLDERS,
+    are_missing_texts,
+    are_placeholder_texts,
+)
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
+from outreach_frames.identity import persons
 from outreach_frames.identity.keys import are_placeholder_urls, certain_keys, profnet_url_keys
 from outreach_frames.leads.planning import syntax
 from outreach_frames.leads.planning.mailboxes import AccountMailboxes
@@ -28,14 +33,24 @@ from outreach_frames.leads.planning.mapping import (
     PROFNET_URL,
     LeadMapping,
 )
+from outreach_frames.leads.planning.opt_outs import opt_outs
 from outreach_frames.tables.value_text import TEXT, column_texts, strip_texts
 
 PLACEHOLDER: Final = "placeholder"
 NOT_A_PROFILE: Final = "not_a_profile"
 SHARED_EMAIL: Final = "shared_email"
 TEMPLATE: Final = "template_text"
+PLACEHOLDER_TEXT: Final = "placeholder_text"
+MISSING_EVERYWHERE: Final = "field_missing_everywhere"
+OPTED_OUT: Final = "opted_out"
 # The codes of problems that leave a row valid.
-HARMLESS: Final = frozenset({PLACEHOLDER, NOT_A_PROFILE, SHARED_EMAIL, TEMPLATE})
+HARMLESS: Final = frozenset(
+    {
+        *(PLACEHOLDER, NOT_A_PROFILE, SHARED_EMAIL, TEMPLATE),
+        *(PLACEHOLDER_TEXT, MISSING_EVERYWHERE, OPTED_OUT),
+    }
+)
+_FILLS_NO_FIELD: Final = (TEMPLATE, PLACEHOLDER_TEXT)
 NOT_PLAIN: Final = "not_a_plain_value"
 
 _IS_PLACEHOLDER: Final = "is a placeholder and was treated as missing."
@@ -43,7 +58,9 @@ _NO_MAILBOX: Final = (
     f"{_IS_PLACEHOLDER} Rows without a mailbox are sent from `mailboxes`, or by default from the "
     "sequence's senders."
 )
+_IS_SENT: Final = "is a placeholder and is sent as written. Correct or empty the cell."
 _IS_TEMPLATE: Final = "looks like an unfilled template. Fill in the value."
+_HAS_OPTED_OUT: Final = "says that the person has opted out."
 _IS_WEAK: Final = "is not a person's profile; sent by email alone."
 
 
@@ -87,6 +104,8 @@ class CheckedRows:
     is_identified: np.ndarray[Any, Any]
     # Each row's normalised email and profile URL; missing without valid identifiers.
     keys: pa.RecordBatch
+    # For each row, the position of the row that is sent for the same person.
+    kept: np.ndarray[Any, Any]
 
 
 def check_rows(
@@ -125,9 +144,18 @@ def check_rows(
         mailboxes = _mailboxes(column, identifiers, account)
     is_valid = _have_no_problem(problems, len(frame))
     keys = _identifier_keys(identifiers, pa.array(is_identified))
+    first = persons.first_rows(persons.numbers_of(persons.identifiers(*keys.columns)))
+    kept = persons.first_valid_rows(first, is_valid)
     problems += _shared_emails(keys, is_valid, str(mapping.identifiers.get(EMAIL)))
+    sent = np.flatnonzero(is_valid & (kept == np.arange(len(frame))))
+    problems += _missing_everywhere(mapping, data, sent)
+    problems += [
+        Problem(row, str(name), None, OPTED_OUT, f"{quoted(name)} {_HAS_OPTED_OUT}")
+        for name, _, rows in opt_outs(frame)
+        for row in rows
+    ]
     table = _problems_frame(problems, frame.index)
-    return CheckedRows(identifiers, data, mailboxes, table, is_valid, is_identified, keys)
+    return CheckedRows(identifiers, data, mailboxes, table, is_valid, is_identified, keys, kept)
 
 
 def _identifier_keys(
@@ -176,12 +204,14 @@ def _have_no_problem(problems: Sequence[Problem], size: int) -> np.ndarray[Any, 
     return are_good
 
 
-def mailbox_notes(checked: CheckedRows) -> dict[int, str]:
-    """Return, by position, the message of each row whose mailbox is a placeholder."""
-    problems = checked.problems[checked.problems["code"] == PLACEHOLDER]
-    # A data field may have the mailbox's name, too.
-    problems = problems[problems["message"].str.endswith(_NO_MAILBOX)]
-    return dict(zip(problems["row"].tolist(), problems["message"].tolist(), strict=True))
+def row_notes(checked: CheckedRows) -> dict[int, str]:
+    """Return the messages, by position, of rows without a mailbox or of people who opted out."""
+    problems = checked.problems
+    is_note = problems["message"].str.endswith(_NO_MAILBOX) | problems["code"].eq(OPTED_OUT)
+    notes: dict[int, str] = {}
+    for row, message in zip(*(problems.loc[is_note, c] for c in ("row", "message")), strict=True):
+        notes[row] = f"{notes[row]} {message}" if row in notes else message
+    return notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +321,12 @@ def _mailboxes(
 
 def _data_field(column: _Column) -> pa.Array:
     texts = column.texts()
-    placeholders = pc.is_in(texts, pa.array(MISSING_VALUE_TEXTS, TEXT))
-    texts = column.drop(texts, placeholders, PLACEHOLDER, _IS_PLACEHOLDER)
+    stripped = strip_texts(texts)
+    texts = pc.if_else(are_missing_texts(stripped), pa.scalar(None, TEXT), texts)
+    placeholders = are_placeholder_texts(stripped)
+    column.report_texts(texts, placeholders, PLACEHOLDER_TEXT, _IS_SENT)
     templates = syntax.are_templates(texts, [str(column.name), column.field])
+    templates = pc.and_not(templates, placeholders)
     column.report_texts(texts, templates, TEMPLATE, _IS_TEMPLATE)
     lengths = pc.utf8_length(texts)
     for row in _rows(pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)):
@@ -308,17 +341,34 @@ def _data_field(column: _Column) -> pa.Array:
 def _unfilled(
     mapping: LeadMapping, data: Mapping[str, pa.Array], problems: Sequence[Problem]
 ) -> list[Problem]:
-    """Return a problem for each row that lacks a required field, or has only a template for it."""
+    """Return a problem for each row that lacks a required field, or has only other text for it."""
     unfilled: list[Problem] = []
     for field in mapping.required:
         of_field = [problem for problem in problems if problem.field == field]
-        templates = {problem.row for problem in of_field if problem.code == TEMPLATE}
+        unfit = {problem.row for problem in of_field if problem.code in _FILLS_NO_FIELD}
         unreadable = {problem.row for problem in of_field if problem.code == NOT_PLAIN}
-        rows = {*_rows(data[field].is_null()), *templates} - unreadable
+        rows = {*_rows(data[field].is_null()), *unfit} - unreadable
         message = f"{field} is required and missing. Fill it in, or drop the row."
         name = str(mapping.data[field])
         unfilled += [Problem(row, name, field, "missing_required_field", message) for row in rows]
     return unfilled
+
+
+def _missing_everywhere(
+    mapping: LeadMapping, data: Mapping[str, pa.Array], sent: np.ndarray[Any, Any]
+) -> list[Problem]:
+    """Return a problem of the first row to send for each data field that no row to send has."""
+    return [
+        Problem(
+            int(sent[0]),
+            str(mapping.data[field]),
+            field,
+            MISSING_EVERYWHERE,
+            f"{field} is missing in every row to send. Check the column, or omit the field.",
+        )
+        for field, texts in data.items()
+        if len(sent) and texts.take(pa.array(sent)).null_count == len(sent)
+    ]
 
 
 def _rows(mask: pa.Array) -> list[int]:

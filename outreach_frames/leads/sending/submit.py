@@ -22,7 +22,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.planning.checks import mailbox_notes
+from outreach_frames.leads.planning.checks import row_notes
 from outreach_frames.leads.prepared import CheckedFrame, Positions, PreparedLeads, RunTarget
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
@@ -289,7 +289,7 @@ def _report(
     frame: CheckedFrame, opened: Journal, entries: Mapping[int, Entry], **options: Any
 ) -> SubmissionReport:
     """Build the report of all rows."""
-    notes = {row: note for row, note in mailbox_notes(frame.checked).items() if row in entries}
+    notes = {row: note for row, note in row_notes(frame.checked).items() if row in entries}
     entries = {**entries, **{row: entries[row].noted(note) for row, note in notes.items()}}
     rows = make_rows(frame, entries, opened.resumption.kept)
     if not options.get("dry_run"):

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames import spec
+from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.identity.domains import LONGEST_HOST
 from outreach_frames.identity.keys import SIMPLE_EMAIL, email_key
 from outreach_frames.leads.plan import make_plan, validate
 from outreach_frames.leads.planning import syntax
+from outreach_frames.sandbox import Sandbox
 from outreach_frames.tables.value_text import TEXT
 
 EMAIL, URL = "anna@x.example", "https://profnet.example/in/anna"
@@ -264,21 +266,111 @@ def test_a_weak_url_in_an_invalid_row() -> None:
     assert not len(plan.positions)
 
 
+MISSING_TEXTS = [
+    *["nan", "NaN", "<NA>", "None", "NaT", "null", "NULL", "#N/A", "#n/a", "#REF!", "#NAME?"],
+    *["#VALUE!", "#DIV/0!", "#NULL!", "#NUM!", "#ERROR!", "#SPILL!", "#CALC!", "#FIELD!"],
+    *["#BLOCKED!", "#CONNECT!", "#UNKNOWN!", "#BUSY!", "#GETTING_DATA", "Loading...", "#NV"],
+    *[" #N/A ", "\tNaN"],
+]
+PLACEHOLDER_TEXTS = [
+    *["n/a", "N/A", "tbd", "TBA", "unknown", "Undefined", "missing", "Not available", "(blank)"],
+    *["[blank]", "?", "-", "--", ".", "..", "x", "XXX", " x "],
+]
+VALUES = ["Nan", "NAN", "Null", "none", "NA", "Na", "na", "#1", "Xavier", "N/A Ltd", "Loading"]
+
+
 @pytest.mark.parametrize("dtype", ["object", "str", "category"])
-def test_text_for_missing_values_is_dropped(dtype: str) -> None:
-    """Text that programs write for a missing value is dropped and reported; words are data."""
-    missing = ["nan", "NaN", "<NA>", "None", "NaT", "null", "NULL"]
-    words = ["Nan", "NAN", "Null", "none", "unknown", "n/a", "-", "NA"]
-    emails = [f"p{row}@x.example" for row in range(len(missing) + len(words))]
-    frame = pd.DataFrame({"email": emails, "name": pd.Series([*missing, *words], dtype=dtype)})
+def test_text_for_missing_values_is_omitted(dtype: str) -> None:
+    """Errors of spreadsheets and missing cells of programs are omitted; other words are sent."""
+    cells = [*MISSING_TEXTS, *PLACEHOLDER_TEXTS, *VALUES]
+    emails = [f"p{row}@x.example" for row in range(len(cells))]
+    frame = pd.DataFrame({"email": emails, "name": pd.Series(cells, dtype=dtype)})
     plan = make_plan(frame, SEQUENCE, data=["name"])
     data = [lead.get("data", {}).get("name") for lead in plan.leads(plan.positions)]
-    assert data == [*[None] * len(missing), *words]
+    assert data == [*[None] * len(MISSING_TEXTS), *PLACEHOLDER_TEXTS, *VALUES]
+    assert f"name: missing in {len(MISSING_TEXTS)} leads, a placeholder in" in repr(plan)
     problems = plan.problems
-    assert problems["row"].tolist() == list(range(len(missing)))
-    assert set(problems["code"]) == {"placeholder"}
-    expected = [f"{text!r} is a placeholder and was treated as missing." for text in missing]
-    assert problems["message"].tolist() == expected
+    start = len(MISSING_TEXTS)
+    assert problems["row"].tolist() == list(range(start, start + len(PLACEHOLDER_TEXTS)))
+    assert set(problems["code"]) == {"placeholder_text"}
+    assert problems["message"].tolist() == [
+        f"{text!r} is a placeholder and is sent as written. Correct or empty the cell."
+        for text in PLACEHOLDER_TEXTS
+    ]
+    required = make_plan(frame, SEQUENCE, data=["name"], require=["name"])
+    assert [lead["data"]["name"] for lead in required.leads(required.positions)] == VALUES
+    invalid = required.problems[required.problems["code"] == "missing_required_field"]
+    assert invalid["row"].tolist() == list(range(start + len(PLACEHOLDER_TEXTS)))
+
+
+def test_a_field_that_no_row_to_send_has_is_one_problem() -> None:
+    """A data field that is missing in every row to send is a harmless problem of the first."""
+    frame = pd.DataFrame(
+        {
+            "email": ["ada@", "bo@x.example", "cy@x.example", "bo@x.example"],
+            "name": ["Ada", "#N/A", None, "Bo"],
+            "title": [None, "CEO", None, None],
+        }
+    )
+    plan = make_plan(frame, SEQUENCE, data=["name", "title"])
+    problems = plan.problems[plan.problems["code"] == "field_missing_everywhere"]
+    assert problems[["row", "column", "field"]].to_numpy().tolist() == [[1, "name", "name"]]
+    assert plan.positions.tolist() == [1, 2]
+    assert make_plan(frame[:1], SEQUENCE, data=["title"]).problems["code"].tolist() == [
+        "invalid_email"
+    ]
+
+
+OPT_OUT_NAMES = [
+    *["opt out", "Opted Out", "Email Opt Out", "Has Opted Out of Email", "UNSUBSCRIBED"],
+    *["Unsubscribed from all email", "do_not_contact", "doNotEmail", "DNC", "Opt-Out"],
+]
+OPTED_OUT = [True, 1, 1.0, "true", "YES", " y ", "1", "x", "Ja", "oui", "si", "SÍ"]
+OPTED_IN = [False, 0, None, float("nan"), "", "no", "nein", "false", "0", "maybe"]
+
+
+def rows_left(df: pd.DataFrame) -> list[int]:
+    """Return the rows that the filter in a plan's repr keeps."""
+    line = repr(make_plan(df, SEQUENCE)).partition("leave them out: ")[2].splitlines()[0]
+    names = {"df": df}
+    exec(f"kept = {line}", names)
+    return names["kept"].index.tolist()
+
+
+@pytest.mark.parametrize("name", OPT_OUT_NAMES)
+def test_people_who_opted_out_are_a_problem(name: str) -> None:
+    """Each row with a true opt-out has a problem, and the plan shows the filter without them."""
+    cells = pd.Series([*OPTED_IN, *OPTED_OUT], dtype=object)
+    df = pd.DataFrame({"email": [f"p{row}@x.example" for row in range(len(cells))], name: cells})
+    expected = list(range(len(OPTED_IN), len(cells)))
+    problems = validate(df)
+    assert problems["row"].tolist() == expected
+    assert set(problems["code"]) == {"opted_out"}
+    plan = make_plan(df, SEQUENCE)
+    assert len(plan.positions) == len(df)
+    assert f" {len(OPTED_OUT)} rows; to leave them out: " in repr(plan)
+    assert rows_left(df) == list(range(len(OPTED_IN)))
+
+
+def test_an_opt_out_is_in_the_report(client: Client, sandbox: Sandbox) -> None:
+    """The report names the opt-out of a row that was sent, and two columns make one filter."""
+    df = pd.DataFrame(
+        {
+            "email": ["ada@x.example", "bo@x.example", "cy@x.example"],
+            "DNC": ["", "yes", ""],
+            "Unsubscribed": [False, False, True],
+            "Opt Out Date": ["", "", "2026-01-01"],
+        }
+    )
+    report = df.outreach.add_to_sequence(sandbox.sequence_ids["accepts_any"])
+    assert report.rows["detail"].tolist() == [
+        "",
+        "'DNC' says that the person has opted out.",
+        "'Unsubscribed' says that the person has opted out.",
+    ]
+    client.close()
+    assert rows_left(df) == [0]
+    assert "Opted out" not in repr(make_plan(df[:1], SEQUENCE))
 
 
 INVALID: dict[str, dict[Any, str]] = {
