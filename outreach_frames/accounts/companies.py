@@ -19,7 +19,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.identity.cells import texts_of
 from outreach_frames.identity.domains import are_pages, domain_keys
 from outreach_frames.identity.keys import profnet_url_cells, url_variants
-from outreach_frames.tables.column_checks import column_of, near_column
+from outreach_frames.tables.column_checks import column_of, near_column, require_name
 from outreach_frames.tables.columns import no_column_error, usual_column
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
@@ -132,6 +132,8 @@ def identifier_columns(
 ) -> dict[str, Hashable]:
     """Return the passed column of each kind; if none was passed, the usual columns."""
     passed = {kind: column for kind, column in columns.items() if column is not None}
+    for kind, column in passed.items():
+        require_name(kind, column)
     if passed:
         return passed
     table = "The table of accounts"
@@ -151,7 +153,10 @@ def read_account_columns(
     """Return the chosen columns of the table of accounts by their names in the people's frame."""
     given = [] if names is None else [names] if isinstance(names, str) else names
     columns: dict[str, pd.Series[Any]] = {}
-    for name in dict.fromkeys(check_list("account_columns", given)):
+    given = check_list("account_columns", given)
+    for name in given:
+        require_name("account_columns", name)
+    for name in dict.fromkeys(given):
         column = column_of(frame, name, "The table of accounts")
         columns[prefixed(str(name), [*taken, *columns])] = column
     return columns

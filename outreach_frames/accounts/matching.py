@@ -24,7 +24,7 @@ from outreach_frames.identity.domains import domain_cells
 from outreach_frames.identity.keys import company_name_cells, email_cells, profnet_url_cells
 from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
 from outreach_frames.identity.persons import Rows, identifiers
-from outreach_frames.tables.column_checks import column_of, near_column
+from outreach_frames.tables.column_checks import column_of, near_column, require_name
 from outreach_frames.tables.columns import columns_like, usual_column
 from outreach_frames.tables.interchange import A_FRAME, FrameLike
 
@@ -392,7 +392,9 @@ def _requested(
                 "column)."
             )
         if key is not None:
-            ours, theirs = map(_names, key if isinstance(key, tuple) else (key, key))
+            ours, theirs = (
+                _names(kind, names) for names in (key if isinstance(key, tuple) else (key, key))
+            )
             requested[kind] = _find_columns(frame, ours, _THIS_TABLE), theirs
             if not requested[kind][0]:
                 problem = f"This table has no column {listed(ours)}."
@@ -400,8 +402,11 @@ def _requested(
     return requested
 
 
-def _names(given: _Names) -> list[Hashable]:
-    return given if isinstance(given, list) else [given]
+def _names(kind: str, given: _Names) -> list[Hashable]:
+    names = given if isinstance(given, list) else [given]
+    for name in names:
+        require_name(kind, name, ", a list of names, or a pair of these")
+    return names
 
 
 def _columns(frame: pd.DataFrame, other: pd.DataFrame, requested: _Columns, table: str) -> _Columns:

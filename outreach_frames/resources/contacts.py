@@ -80,10 +80,10 @@ def contacts(
     DataFrame
         One row per id or address in the given order, ids first. Columns: the contact's fields (str;
         last_contacted_at is datetime64, UTC; phone_numbers and recent_activity are lists), `asked`
-        (str, the id or address as given), `found` (boolean; missing if the service refuses the id
-        or address, so that it is not known whether it has the contact) and `detail` (str, why there
-        is no contact). Without a contact, a row has only the id or address. A Series keeps its
-        index, unless both `ids` and `emails` are given.
+        (str, the id or address as given), `found` (boolean; missing if it is not known whether the
+        service has the contact, because it refuses the id or address, or because a placeholder was
+        not requested) and `detail` (str, why there is no contact). Without a contact, a row has
+        only the id or address. A Series keeps its index, unless both `ids` and `emails` are given.
 
     Raises
     ------
@@ -226,6 +226,7 @@ def _row(entry: _Entry, contacts: Contacts) -> Record:
     detail = None
     name = _NAMES[entry.field]
     if entry.requested is None:
+        is_found = None
         detail = f"The {name} is missing, blank or a placeholder, and was not requested."
     elif isinstance(contact, StatusError) and contact.status_code not in _NO_CONTACT:
         is_found, detail = None, f"The service refuses this {name}: {contact}"

@@ -60,6 +60,14 @@ def to_whole_numbers(values: pd.Series[Any], name: str) -> pd.Series[Any]:
         ) from error
 
 
+def require_name(argument: str, name: object, or_several: str = "") -> None:
+    """Raise InvalidInputError if an argument's value cannot be the name of a column."""
+    if not pd.api.types.is_hashable(name):
+        raise InvalidInputError(
+            f"{argument}: takes the name of a column{or_several}, not {quoted(name)}."
+        )
+
+
 def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The table") -> Hashable:
     """Return `name` if the column exists, else the only similar column name, else `name`.
 

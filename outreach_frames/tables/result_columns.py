@@ -10,7 +10,7 @@ from outreach_frames.spec import ACTIVITY, Field
 
 ASKED: Final = Field("asked", note="the id or address as you passed it")
 FOUND: Final = Field(
-    "found", "boolean", note="whether the service has the contact; missing if it refuses to say"
+    "found", "boolean", note="whether the service has the contact; missing if that is not known"
 )
 CONTACT_DETAIL: Final = Field("detail", note="why there is no contact")
 OUTCOME: Final = Field("outcome", note="changed, differs, failed, unknown or not_sent")

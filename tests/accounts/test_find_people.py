@@ -617,6 +617,16 @@ def test_a_cell_that_is_not_one_company_is_invalid() -> None:
         assert detail == f"not exactly one company in domain {cell!r}"
 
 
+def test_a_company_may_be_called_x() -> None:
+    """X is the name of a company; a placeholder or an error of a spreadsheet is none."""
+    names = ["X", "xxx", "#N/A", "Loading...", "tbd"]
+    with scripted(lambda _: search_result([], total=0)) as service, connected(service):
+        told = pd.DataFrame({"name": names}).outreach.find_people(company_name="name")
+    assert told.accounts["account_status"].tolist() == ["nobody", *["invalid"] * 4]
+    assert of.keys.company_name(names).tolist()[0] == "x"
+    assert of.keys.company_name(names).isna().tolist() == [False, *[True] * 4]
+
+
 def test_the_most_reliable_column_is_searched() -> None:
     """A row is searched by its id, else by its domain, else by its name."""
     world = world_of({"one.example": 1, "two.example": 1, "three.example": 1})
@@ -740,6 +750,12 @@ def test_pages_without_a_total_are_read(sizes: dict[str, int], most: int | None)
             {"domain": "site", "company_domains": ["one.example"]},
             "Remove company_domains from the filters",
         ),
+        *(
+            ({name: value}, f"^{name}: takes the name of a column, not ")
+            for name in ("domain", "company_id", "company_profnet_url", "company_name")
+            for value in (["site", "web"], {"site": 1}, {"site"})
+        ),
+        ({"domain": "site", "account_columns": [["a"]]}, "account_columns: takes the name of a"),
         ({"domain": "site", "per_company": 0}, "per_company=0"),
         ({"domain": "site", "per_company": True}, "whole number"),
         ({"domain": "site", "split_by": "person_seniorities"}, "needs values to split by"),

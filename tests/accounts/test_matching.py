@@ -350,6 +350,15 @@ def test_a_missing_column_is_an_error(
             compare(other, **options)
 
 
+@pytest.mark.parametrize("value", [{"email": 1}, {"email"}, ["email", ["Work"]], ("email", {})])
+def test_a_value_that_is_no_name_is_an_error(value: Any) -> None:
+    """A value that cannot be the name of a column is an error that says what is expected."""
+    frame = pd.DataFrame({"email": ["a@x.example"]})
+    for compare in (frame.outreach.match, frame.outreach.without):
+        with pytest.raises(InvalidInputError, match="^email: takes the name of a column, a list"):
+            compare(frame, email=value)
+
+
 def test_excluding_nothing_is_an_error() -> None:
     """Excluding no table is an error."""
     with pytest.raises(InvalidInputError, match="at least one table"):

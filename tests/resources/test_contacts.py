@@ -126,15 +126,15 @@ BLANK = [None, float("nan"), pd.NA, "", "  ", "n/a", "Unknown", "-", "..", "."]
 
 @pytest.mark.parametrize("blank", BLANK, ids=repr)
 @pytest.mark.parametrize("kind", ["ids", "emails"])
-def test_a_blank_entry_is_not_found(
+def test_a_blank_entry_is_not_requested(
     client: Client, sandbox: Sandbox, blank: object, kind: str
 ) -> None:
-    """Missing, blank and placeholder entries are not found and warned of; others are found."""
+    """Missing, blank and placeholder entries are not known and warned of; others are found."""
     known = of.contacts(sandbox.contact_ids[:20]).dropna(subset="email").head(3)
     values = [*known["id" if kind == "ids" else "email"]]
     with pytest.warns(OutreachWarning, match=r"1 of 4 contacts were not requested.*position 1"):
         frame = of.contacts(**{kind: [values[0], blank, *values[1:]]})
-    assert frame["found"].tolist() == [True, False, True, True]
+    assert frame["found"].tolist() == [True, pd.NA, True, True]
     assert frame["id"].tolist()[2:] == known["id"].tolist()[1:]
     told = frame["asked"].iloc[1]
     assert told == blank if isinstance(blank, str) else pd.isna(told)
@@ -147,7 +147,7 @@ def test_blanks_send_no_request() -> None:
         with pytest.warns(OutreachWarning, match="2 of 2 contacts"):
             frame = of.contacts(emails=[None, "n/a"])
         assert service.requests == []
-    assert frame["found"].tolist() == [False, False]
+    assert frame["found"].isna().all()
 
 
 def test_asked_is_the_entry_as_passed(client: Client, sandbox: Sandbox) -> None:

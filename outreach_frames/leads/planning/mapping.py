@@ -17,7 +17,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
-from outreach_frames.tables.column_checks import column_of
+from outreach_frames.tables.column_checks import column_of, require_name
 from outreach_frames.tables.columns import columns_like, columns_text, find_profile_urls
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
@@ -253,7 +253,7 @@ def _read_overrides(overrides: object) -> Mapping[str, bool]:
 
 def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:
     """Check that a column occurs exactly once in the frame, and return its name."""
-    if not isinstance(column, Hashable):
-        raise InvalidInputError(f"{argument}: takes the name of a column, not {quoted(column)}.")
+    require_name(argument, column)
     column_of(frame, column, f"{argument}: the table")
-    return column
+    name: Hashable = column
+    return name

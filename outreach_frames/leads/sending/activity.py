@@ -56,7 +56,7 @@ def read_activity(
         if (partial := getattr(error, "partial", None)) is not None:
             error.partial = _events(people, partial, name)  # type: ignore[union-attr]
         raise
-    is_contact = read["found"].dropna()  # missing: the service refuses the address
+    is_contact = read["found"].dropna()  # missing: refused or not requested
     if unknown := int((~is_contact).sum()):
         warn(
             f"No contact was found for {unknown:,} of "
