@@ -355,7 +355,7 @@ def test_a_value_that_is_no_name_is_an_error(value: Any) -> None:
     """A value that cannot be the name of a column is an error that says what is expected."""
     frame = pd.DataFrame({"email": ["a@x.example"]})
     for compare in (frame.outreach.match, frame.outreach.without):
-        with pytest.raises(InvalidInputError, match="^email: takes the name of a column, a list"):
+        with pytest.raises(InvalidInputError, match=r"^email: takes the name of a column, a list"):
             compare(frame, email=value)
 
 
