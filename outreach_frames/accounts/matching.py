@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.accounts.companies import drop_shared_domains
 from outreach_frames.accounts.excluded import Excluded, Since, read_sources
+from outreach_frames.accounts.uncompared import call_with, columns_holding, describe_columns
 from outreach_frames.common.text import listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -53,6 +54,7 @@ _NOUNS: Final = {
     _DOMAIN: "domain",
     _COMPANY_NAME: "company name",
 }
+_PLURALS: Final = {_EMAIL: "email addresses", _PROFNET_URL: "profile URLs"}
 _THIS_TABLE: Final = "This table"
 _OTHER_TABLE: Final = "The other table"
 
@@ -148,6 +150,7 @@ def match(
     ]
     cells_of_tables = [_read_cells(table) for table in tables]
     _warn_of_cells(tables, cells_of_tables, [0, 0], single=True)
+    _warn_of_uncompared(tables, requested)
     keys, their_keys = (
         Keys(*(pa.concat_arrays([column.single_keys() for column in columns]) for columns in table))
         for table in cells_of_tables
@@ -287,6 +290,9 @@ def without(
     is_kept[rows[same_persons(keys, is_match, rows)]] = False
     _warn_of_gaps(frame, frames, columns, requested, names)
     _warn_of_cells(tables, cells_of_tables, keyless_rows, single=False)
+    used_kinds = {kind for used in columns for kind in used}
+    own = {kind: tables[0].columns[kind] for kind in linking if kind in used_kinds}
+    _warn_of_uncompared([tables[0]._replace(columns=own), *tables[1:]], requested)
     if keyless := int((is_kept & is_keyless).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
         warn(f"Rows without {kinds} to compare are kept: {keyless:,}.")
@@ -305,12 +311,23 @@ def _columns_error(
 
 
 def _example(frame: pd.DataFrame, others: Sequence[pd.DataFrame], kinds: Iterable[str]) -> str:
-    """Return the advice to pass the first similar columns of the tables, or an example."""
+    """Return the advice to pass similar columns, or columns with such values, or an example."""
     for kind in kinds:
         ours = columns_like(kind, frame.columns)
         theirs = columns_like(kind, chain.from_iterable(other.columns for other in others))
         if ours and theirs:
             return f"Pass {kind}=({quoted(ours[0])}, {quoted(theirs[0])})."
+        if kind in _DEFAULT:
+            ours_by_value = columns_holding(kind, frame)
+            by_value = [columns_holding(kind, other) for other in others]
+            ours = ours or [*ours_by_value]
+            theirs = theirs or [*dict.fromkeys(chain.from_iterable(by_value))]
+            if ours and theirs:
+                shown = describe_columns(_THIS_TABLE, ours_by_value)
+                for columns in by_value:
+                    shown += describe_columns(_OTHER_TABLE, columns)
+                call = call_with(kind, ours, theirs)
+                return f"There are {_PLURALS[kind]}: {'; '.join(shown)}. Pass {call}."
     return f'Name both columns, such as {_PROFNET_URL}=("{_PROFNET_URL}", "Profile").'
 
 
@@ -372,6 +389,42 @@ def _warn_of_cells(
             else "Only whole keys were compared, because cells hold other text or no key"
         )
         warn(f"{rule}: {'; '.join(counts)}.{example}")
+
+
+def _warn_of_uncompared(tables: Sequence[_Table], requested: _Columns) -> None:
+    """Warn once of columns with addresses or profile URLs that no comparison uses."""
+    sentences: list[str] = []
+    for kind in [kind for kind in requested or _DEFAULT if kind in _DEFAULT]:
+        holding = [
+            columns_holding(kind, table.frame, table.columns.get(kind, ())) for table in tables
+        ]
+        is_unused = kind not in tables[0].columns
+        names = chain.from_iterable(table.frame.columns for table in tables)
+        # `_warn_of_gaps` has told of tables without an email column.
+        is_told = is_unused and kind == _EMAIL and columns_like(_EMAIL, names)
+        # A journal has no rows here, and columns of any kind.
+        has_rows = any(len(table.frame) for table in tables[1:])
+        if not any(holding) or is_told or (is_unused and not has_rows):
+            continue
+        ours, *theirs = (
+            [*table.columns.get(kind, ()), *columns]
+            for table, columns in zip(tables, holding, strict=True)
+        )
+        others = [*dict.fromkeys(chain.from_iterable(theirs))]
+        shown = chain.from_iterable(
+            describe_columns(table.name, columns)
+            for table, columns in zip(tables, holding, strict=True)
+        )
+        advice = (
+            f"To compare them, pass {call_with(kind, ours, others)}."
+            if ours and others
+            else f"{'The other table' if ours else 'This table'} has no such column."
+        )
+        sentences.append(
+            f"Columns of {_PLURALS[kind]} were not compared: {'; '.join(shown)}. {advice}"
+        )
+    if sentences:
+        warn(" ".join(sentences))
 
 
 def _labels(index: pd.Index[Any]) -> pd.Series[Any]:

@@ -190,7 +190,8 @@ def test_all_columns_of_a_list_are_compared() -> None:
     matches = ours.outreach.match(crm, email=names)
     assert matches["match_row"].tolist() == [2, 3, 0, pd.NA, 1]
     assert matches["match_count"].tolist() == [2, 2, 1, 0, 1]
-    assert ours.outreach.match(crm, email=("Email", names[::-1]))["match_row"][0] == 0
+    with pytest.warns(OutreachWarning, match="This table, column 'Email 2': 4 cells"):
+        assert ours.outreach.match(crm, email=("Email", names[::-1]))["match_row"][0] == 0
     assert ours.outreach.without(crm, email=names).index.tolist() == [3]
     assert ours.outreach.without(crm[["Email 2"]].dropna(), email=names).index.tolist() == [3, 4]
     linked = pd.DataFrame({"Email": ["q@x.example"], "Email 2": ["a@x.example"]})
@@ -233,7 +234,10 @@ def test_columns_with_usual_names_are_found(kind: str, name: str) -> None:
     frame, other = pd.DataFrame({kind: [row]}), pd.DataFrame({name: [row], "Website": ["x"]})
     assert frame.outreach.without(other).empty
     assert other.outreach.match(frame)["match_by"].tolist() == [kind]
-    assert len(frame.outreach.without(other.assign(**{kind: CELLS[kind][2]}))) == 1
+    with pytest.warns(
+        OutreachWarning, match=f"were not compared: Table 1, column {name!r}: 1 cell"
+    ):
+        assert len(frame.outreach.without(other.assign(**{kind: CELLS[kind][2]}))) == 1
     second = "Email 2" if kind == "email" else "profile_link"
     both = f"Table 1 has no column '{kind}', but '{name}' and '{second}'.*columns are '{name}', 'We"
     with pytest.raises(InvalidInputError, match=both):
@@ -348,6 +352,78 @@ def test_a_missing_column_is_an_error(
     for compare in (frame.outreach.match, frame.outreach.without):
         with pytest.raises(InvalidInputError, match=words):
             compare(other, **options)
+
+
+SECOND = [
+    *["Secondary Email", "Other Email", "E-mail 2 Address", "Additional email addresses"],
+    *["Courriel", "メール", "Notes"],
+]
+
+
+@pytest.mark.parametrize("name", SECOND)
+@pytest.mark.parametrize("cell", ["a@x.example", "A <a@x.example>", ["a@x.example", "k@x.example"]])
+def test_a_second_column_of_addresses_is_named(name: str, cell: Any) -> None:
+    """A column that is not compared and holds addresses is named with the call that compares it."""
+    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
+    crm = pd.DataFrame({"Email": ["c@x.example", "d@x.example", "e@x.example"]})
+    crm[name] = pd.Series([cell, "n/a", None], dtype=object)
+    call = f'email=["Email", "{name}"]'
+    for compare in (frame.outreach.without, frame.outreach.match):
+        with pytest.warns(OutreachWarning) as caught:
+            compare(crm)
+        (message,) = (str(one.message) for one in caught)
+        assert f"column '{name}': 1 cell. To compare them, pass {call}." in message
+    with pytest.warns(OutreachWarning, match=f"This table, column '{name}': 1 cell"):
+        crm.outreach.without(frame)
+    assert frame.outreach.without(crm, email=["Email", name]).index.tolist() == [1]
+
+
+def test_a_second_column_of_profiles_is_named() -> None:
+    """A column of certain profile URLs is named; where no counterpart exists, this is said."""
+    frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
+    crm = pd.DataFrame({"email": ["b@x.example"], "Altes Profil": [f"{URL}/a"]})
+    call = r'pass profnet_url=\("profnet_url", "Altes Profil"\)\.'
+    with pytest.warns(OutreachWarning, match=f"of profile URLs were not compared: .*{call}"):
+        assert len(frame.outreach.without(crm)) == 1
+    pair = ("profnet_url", "Altes Profil")
+    assert frame.outreach.without(crm, email="email", profnet_url=pair).empty
+    with pytest.warns(OutreachWarning, match="'profnet_url': 1 cell. The other table has no such"):
+        frame.outreach.match(crm[["email"]])
+    weak = crm.assign(**{"Altes Profil": WEAK_URL})
+    assert len(frame[["email"]].outreach.without(weak)) == 1
+    # Only the kinds that were passed are looked for.
+    assert len(frame.outreach.without(crm, email="email")) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("Manager", ["boss@x.example"] * 12),
+        ("Notes", [*["see z@x.example today"] * 6, *["y@x.example"] * 5, "x"]),
+        ("owner", [f"o{n}@x.example" for n in range(12)]),
+        ("user_email", [f"o{n}@x.example" for n in range(12)]),
+        ("Empty", ["n/a"] * 12),
+    ],
+)
+def test_other_columns_are_not_named(name: str, cells: list[str]) -> None:
+    """A colleague's address in every row, notes and the package's own columns are not named."""
+    crm = pd.DataFrame({"email": [f"p{n}@x.example" for n in range(12)], name: cells})
+    assert crm.outreach.without(crm).empty
+    assert crm.outreach.match(crm)["match_count"].sum() == 12
+
+
+def test_a_table_without_usual_names_says_which_columns_hold_addresses() -> None:
+    """Without a usual name, the error names the columns by their values and the call that works."""
+    ours, theirs = (
+        pd.DataFrame({"メール": ["a@x.example"]}),
+        pd.DataFrame({"Correo": ["a@x.example"]}),
+    )
+    told = r"'メール': 1 cell; The other table, column 'Correo': 1 cell. "
+    with pytest.raises(InvalidInputError, match=rf'{told}Pass email=\("メール", "Correo"\)'):
+        ours.outreach.without(theirs)
+    assert ours.outreach.without(theirs, email=("メール", "Correo")).empty
+    with pytest.raises(InvalidInputError, match=r'Pass email=\("email", "Correo"\)'):
+        pd.DataFrame({"email": ["a@x.example"]}).outreach.match(theirs)
 
 
 @pytest.mark.parametrize("value", [{"email": 1}, {"email"}, ["email", ["Work"]], ("email", {})])
@@ -513,7 +589,8 @@ def test_a_column_may_be_spelt_in_another_way(name: str) -> None:
     assert frame.outreach.without(other).empty
     assert other.outreach.without(frame).empty
     assert other.outreach.match(frame)["match_by"].tolist() == ["email"]
-    assert len(frame.outreach.without(other.assign(email=["b@x.example"]))) == 1
+    with pytest.warns(OutreachWarning, match="were not compared: Table 1, column"):
+        assert len(frame.outreach.without(other.assign(email=["b@x.example"]))) == 1
     with pytest.raises(
         InvalidInputError, match=r"Table 1 has no column 'email', but .* and 'EMAIL'"
     ):
