@@ -291,7 +291,7 @@ def without(
     _warn_of_gaps(frame, frames, columns, requested, names)
     _warn_of_cells(tables, cells_of_tables, keyless_rows, single=False)
     used_kinds = {kind for used in columns for kind in used}
-    own = {kind: tables[0].columns[kind] for kind in linking if kind in used_kinds}
+    own = {kind: ours for kind, ours in linking.items() if kind in used_kinds}
     _warn_of_uncompared([tables[0]._replace(columns=own), *tables[1:]], requested)
     if keyless := int((is_kept & is_keyless).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
