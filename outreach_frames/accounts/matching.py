@@ -121,7 +121,8 @@ def match(
     Warns
     -----
     OutreachWarning
-        Cells hold other text, or several keys, or only one of the tables has emails.
+        Cells hold other text, or several keys, or only one of the tables has emails. A column of
+        addresses or profile URLs is not compared.
 
     Notes
     -----
@@ -230,7 +231,8 @@ def without(
     -----
     OutreachWarning
         Cells hold other text than keys, a domain column has email addresses of free mail providers
-        or pages of networks, rows without a key are kept, or only one of the tables has emails.
+        or pages of networks, rows without a key are kept, or only one of the tables has emails. A
+        column of addresses or profile URLs is not compared.
 
     Notes
     -----

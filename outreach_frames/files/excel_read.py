@@ -330,7 +330,7 @@ def unescape_characters(text: str) -> str:
     r"""Decode Excel's form of characters; half a surrogate pair becomes U+FFFD.
 
     >>> unescape_characters("a_x000A_b _x005F_x000A_ _xD83D__xDE00_")
-    'a\\nb _x000A_ 😀'
+    'a\nb _x000A_ 😀'
     """
     if "_x" not in text:
         return text
