@@ -165,9 +165,8 @@ def forget(
     for path in _caches(client):
         count = _clean(path, partial(_holds_body, people.holds), dry_run)
         if count:
-            rows.append(
-                _ResultRow(path, _CACHE, count, not dry_run, _HOW[_CACHE] if dry_run else None)
-            )
+            how = _HOW[_CACHE] if dry_run else None
+            rows.append(_ResultRow(path, _CACHE, count, not dry_run, how))
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
         rows += _search_folder(place, people, cleaned, dry_run=dry_run)
@@ -252,10 +251,8 @@ def _search_folder(
             rows.append(_listed(path, kind, hits, people, dry_run))
     rows.sort(key=lambda row: row.path)
     rows += [_ResultRow(path, _NOT_READ, pd.NA, how=why) for path, why in sorted(unread)]
-    rows += [
-        _ResultRow(folder / f"*{suffix}", _NOT_SEARCHED, number, how=_ONLY_OURS)
-        for suffix, number in sorted(others.items())
-    ]
+    for suffix, number in sorted(others.items()):
+        rows.append(_ResultRow(folder / f"*{suffix}", _NOT_SEARCHED, number, how=_ONLY_OURS))
     _warn_of_others(unread, others.total())
     return rows
 

@@ -36,11 +36,8 @@ class ErrorEntry(NamedTuple):
 
     def place(self, filters: Mapping[str, Any], documented: Callable[[str], str] = str) -> str:
         """Return where the error is in the request, with the value if a filter is concerned."""
-        names = ("at", "parameter", "header")
-        given = (self.pointer, self.parameter, self.header)
-        place = next(
-            (f"{name} {text}" for name, text in zip(names, given, strict=True) if text), ""
-        )
+        places = {"at": self.pointer, "parameter": self.parameter, "header": self.header}
+        place = next((f"{name} {text}" for name, text in places.items() if text), "")
         segments = [documented(segment) for segment in (self.pointer or self.parameter).split("/")]
         for name, index in zip(segments, [*segments[1:], ""], strict=True):
             if name in filters:

@@ -101,7 +101,7 @@ _ODD_NAME: Final = re.compile(
     r"""
     (?<=/in/)
     (?: <na>
-      | [^\x00-\x7f]+ (?=/)   # no ASCII characters up to the next slash
+      | ([^\x00-\x7f]+) (?=/)   # no ASCII characters up to the next slash
     )
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -262,10 +262,8 @@ def profnet_urls_in(text: str) -> Reading:
     Reading(keys=['x.example/in/ann', 'x.example/in/bo'], is_ambiguous=False)
     """
     keys = []
-    text_without_odd_names = _ODD_NAME.sub(
-        lambda name: "null" if name[0].startswith("<") else visible(name[0]) or "null", text
-    )
-    plain = _ESCAPED_BREAK_OF_URLS.sub(r"\1\n", plain_text(text_without_odd_names))
+    plain = plain_text(_ODD_NAME.sub(lambda name: visible(name[1] or "") or "null", text))
+    plain = _ESCAPED_BREAK_OF_URLS.sub(r"\1\n", plain)
     plain = drop_names(plain).strip()
     for token in _BETWEEN_URLS.split(plain):
         closing = "" if "(" in token else ")]}"

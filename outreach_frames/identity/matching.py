@@ -60,17 +60,16 @@ def find_matches(ours: Keys, theirs: Keys, size: int, other_size: int) -> Matche
     matches = Matches(np.full(size, NONE), np.full(size, NONE), np.zeros(size, np.int64))
     pairs = zip(_matchable(ours, size), _matchable(theirs, other_size), strict=True)
     for kind, (our_keys, their_keys) in enumerate(pairs):
+        # Nothing to compare, for example in an empty table.
         if len(our_keys) == our_keys.null_count or len(their_keys) == their_keys.null_count:
             continue
         numbers, other_numbers, distinct = _numbered(our_keys, their_keys)
         first = _first(other_numbers, True, distinct)
-        other_rows = np.arange(len(other_numbers)) % max(other_size, 1)
+        other_rows = np.arange(len(other_numbers)) % other_size
         # A row counts once, even if several of its columns have the key.
-        once = other_numbers
-        if len(once) > other_size:
-            once = np.unique(other_numbers * other_size + other_rows) // other_size
+        once = np.unique(other_numbers * other_size + other_rows) // other_size
         times = np.bincount(once + 1, minlength=distinct + 1)
-        for column in np.split(numbers, max(len(numbers) // max(size, 1), 1)):
+        for column in np.split(numbers, len(numbers) // size):
             is_new = (matches.rows == NONE) & (first[column] != NONE)
             matches.rows[is_new] = other_rows[first[column[is_new]]]
             matches.kinds[is_new] = kind

@@ -191,10 +191,8 @@ def search_people(
         tables = [joined()]
         search.save(tables[0])
     frame = frame_so_far()
-    undocumented = undocumented_columns(
-        frame.columns if chosen is None else search.undocumented, search.split_by
-    )
-    frame.attrs.update(search.attrs, undocumented=undocumented)
+    read = frame.columns if chosen is None else search.undocumented
+    frame.attrs.update(search.attrs, undocumented=undocumented_columns(read, search.split_by))
     with keeping_partial(lambda: frame):
         search.report(len(frame))
     return frame

@@ -75,9 +75,7 @@ class Sandbox:
         self._stopped = False
         account = service.store.account
         self.sequence_ids: dict[str, str] = {
-            sequence["shows"]: sequence["id"]
-            for sequence in account.sequences.values()
-            if sequence["shows"]
+            row["shows"]: row["id"] for row in account.sequences.values() if row["shows"]
         }
         self.lead_list_ids: list[str] = list(account.lead_lists)
         self.contact_ids: list[str] = list(account.contacts)
