@@ -59,7 +59,7 @@ class IdentifierKind:
     column: str | None
     keys: Callable[[pa.Array], pa.Array]
     # Converts the text of a cell and its key to the values of the search filter.
-    search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
+    search_values: Callable[[str, str], tuple[str, ...]] = lambda _text, key: (key,)
 
 
 def id_keys(texts: pa.Array) -> pa.Array:
@@ -83,14 +83,7 @@ def _company_url_keys(urls: pa.Array) -> pa.Array:
 
 # From most to least reliable: a row is searched by its first available kind.
 IDENTIFIER_KINDS: Final = (
-    IdentifierKind(
-        "company_id",
-        "company id",
-        "company_ids",
-        "company_id",
-        id_keys,
-        lambda _text, key: (key,),
-    ),
+    IdentifierKind("company_id", "company id", "company_ids", "company_id", id_keys),
     IdentifierKind(
         "company_profnet_url",
         "profile URL",
@@ -100,15 +93,15 @@ IDENTIFIER_KINDS: Final = (
         # The service does not document the form of its stored URLs, so send several variants.
         lambda url, _key: url_variants(url),
     ),
+    IdentifierKind("domain", "domain", "company_domains", "company_website", domain_keys),
     IdentifierKind(
-        "domain",
-        "domain",
-        "company_domains",
-        "company_website",
-        domain_keys,
-        lambda _text, key: (key,),
+        "company_name",
+        "company name",
+        "company_names",
+        None,
+        _name_keys,
+        lambda name, _key: (name,),
     ),
-    IdentifierKind("company_name", "company name", "company_names", None, _name_keys),
 )
 
 

@@ -7,9 +7,8 @@ events, and a number that is larger than all numbers that its run knew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import chain
 from operator import attrgetter
 from typing import Final, NamedTuple, NewType
 
@@ -181,10 +180,6 @@ class EventStore:
     def events_of(self, lead: LeadId) -> tuple[Event, ...]:
         """Return the events of a lead."""
         return self._events.get(lead, ())
-
-    def all(self) -> Iterator[Event]:
-        """Yield all events."""
-        return chain.from_iterable(self._events.values())
 
     def lacks(self, event: Event) -> bool:
         """Return whether an event is not in the store."""
