@@ -72,9 +72,10 @@ def near_names(name: Hashable, names: Iterable[Any]) -> list[Any]:
     ['E-Mail', 'e mail']
     """
     if not isinstance(name, str):
-        return [one for one in dict.fromkeys(names) if one == name]
+        return [other for other in dict.fromkeys(names) if other == name]
     key = _bare(name)
-    return [one for one in dict.fromkeys(names) if isinstance(one, str) and _bare(one) == key]
+    texts = [other for other in dict.fromkeys(names) if isinstance(other, str)]
+    return [text for text in texts if _bare(text) == key]
 
 
 @lru_cache(4096)  # Each plan compares the names of hundreds of columns.

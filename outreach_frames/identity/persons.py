@@ -46,8 +46,8 @@ def identifiers(emails: pa.Array, urls: pa.Array) -> Identifiers:
     """Split keys of emails and profile URLs by kind of identifier.
 
     >>> urls = pa.array(["x.example/in/a", "https://x.example/1", "https://x.example/1"])
-    >>> found = identifiers(pa.array([None, "a@x.example", None]), urls)
-    >>> found.url.to_pylist(), found.weak_url.to_pylist()
+    >>> columns = identifiers(pa.array([None, "a@x.example", None]), urls)
+    >>> columns.url.to_pylist(), columns.weak_url.to_pylist()
     (['x.example/in/a', None, None], [None, None, 'https://x.example/1'])
     """
     certain = certain_keys(urls)

@@ -35,8 +35,8 @@ from outreach_frames.leads.sending.rows import warn_of_own_columns
 from outreach_frames.leads.sending.submit import read_report, submit, unrecorded_rows
 
 _DOCUMENTED: Final = (
-    *("sequence_id", "chunk_size", "settings", "positions", "overrides", "mailboxes", "sequence"),
-    *("frame", "payloads", "problems", "submit"),
+    "sequence_id chunk_size settings positions overrides mailboxes sequence frame payloads "
+    "problems submit"
 )
 
 
@@ -118,7 +118,7 @@ class SubmissionPlan(PreparedLeads):
 
     def __dir__(self) -> list[str]:
         # Completion lists the documented names, without those that sending uses.
-        return list(_DOCUMENTED)
+        return _DOCUMENTED.split()
 
 
 def make_plan(

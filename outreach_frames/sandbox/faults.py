@@ -293,7 +293,8 @@ KINDS: Mapping[str, Kind] = {
     ),
     "refused_lead": Kind(
         "400 that points at each lead whose email begins with refused@; other requests succeed",
-        *(_refuse_lead, (spec.ADD_LEADS,)),
+        _refuse_lead,
+        (spec.ADD_LEADS,),
     ),
     "refused_contact": Kind(
         "451, unavailable for legal reasons", _refuse_contact, (spec.GET_CONTACT_BY_EMAIL,)
@@ -321,11 +322,13 @@ KINDS: Mapping[str, Kind] = {
     ),
     "page_drift": Kind(
         "from page 2 on, people move back by one place: one person appears twice, another never",
-        *(_drift, (spec.SEARCH_PEOPLE,)),
+        _drift,
+        (spec.SEARCH_PEOPLE,),
     ),
     "errors": Kind(
         "200 with an entry in _errors",
-        *(_editing(_add_errors), (spec.SEARCH_PEOPLE, spec.GET_LEAD_LIST)),
+        _editing(_add_errors),
+        (spec.SEARCH_PEOPLE, spec.GET_LEAD_LIST),
     ),
 }
 

@@ -35,10 +35,7 @@ Data = Annotated[dict[DataName, DataValue], Meta(max_length=spec.MAX_DATA_FIELDS
 Distribution = Annotated[str, Meta(pattern=rf"^({'|'.join(spec.LEADS_DISTRIBUTIONS)})\Z")]
 
 # The fields of a contact that are copied from a lead's data.
-_CONTACT_DATA = (
-    *("name", "first_name", "last_name", "title", "location", "time_zone"),
-    *("company_name", "company_domain"),
-)
+_CONTACT_DATA = "name first_name last_name title location time_zone company_name company_domain"
 _URI_CHARACTERS = "!#$%&'()*+,/:;=?@~"
 
 
@@ -78,7 +75,7 @@ class Lead(Struct, forbid_unknown_fields=True, dict=True):
         return {
             "id": str(uuid.uuid5(uuid.NAMESPACE_URL, email_key(self.email or ""))),
             EMAIL: self.email and self.email.strip(),
-            **{name: self.data.get(name) or None for name in _CONTACT_DATA},
+            **{name: self.data.get(name) or None for name in _CONTACT_DATA.split()},
             PROFNET_URL: quote(url, _URI_CHARACTERS) or None,
             "owner": None,
             "last_contacted_at": None,

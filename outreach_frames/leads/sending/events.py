@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple, NewType
 
 import msgspec
+from msgspec.structs import replace
 
 from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.digests import Content, Digest, RowIdentifiers
@@ -80,11 +81,11 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
     def with_outcome(self, outcome: RowOutcome) -> Entry:
         """Return the entry with another outcome."""
-        return Entry(outcome, self.chunk, self.attempts, self.sent_at, self.is_earlier)
+        return replace(self, outcome=outcome)
 
     def as_earlier(self) -> Entry:
         """Return the entry as one of an earlier run."""
-        return Entry(self.outcome, self.chunk, self.attempts, self.sent_at, is_earlier=True)
+        return replace(self, is_earlier=True)
 
     def noted(self, *notes: str) -> Entry:
         """Append notes to the outcome's detail."""

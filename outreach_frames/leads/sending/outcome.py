@@ -118,6 +118,7 @@ def read_response(
     total, added = response.get(_TOTAL), response[_TOTAL_ADDED]
     count = added if type(added) is int else -1
     is_this_request = type(total) is int and total == sent
+    problem = ""
     if not is_this_request:
         problem = (
             f"The service reports {_shown_number(total)} received leads, but {sent} were sent."
@@ -129,8 +130,6 @@ def read_response(
         )
         if lists.is_inconsistent:
             problem += " Other entries match no sent lead, or several."
-    else:
-        problem = ""
     unlisted = RowOutcome(statuses.UNKNOWN, problem) if problem else RowOutcome(statuses.ADDED)
     # Use the lists unless the counts contradict them.
     skipped = set(lists.named) if is_this_request and count <= len(candidates) else set()
