@@ -113,22 +113,21 @@ def check_rows(
 ) -> CheckedRows:
     """Check a frame's rows against all rules, and mailboxes against `account` if it is passed."""
     problems: list[Problem] = []
+
+    def column(field: str, name: Hashable) -> _Column:
+        return _Column(frame[name], field, name, problems)
+
     identifiers = {
-        field: _identifier(_Column(frame[column], field, column, problems))
-        for field, column in mapping.identifiers.items()
+        field: _identifier(column(field, name)) for field, name in mapping.identifiers.items()
     }
     is_identified = _have_no_problem(problems, len(frame))
     if {EMAIL, PROFNET_URL} <= identifiers.keys():
-        name = mapping.identifiers[PROFNET_URL]
-        column = _Column(frame[name], PROFNET_URL, name, problems)
-        identifiers[PROFNET_URL] = _drop_weak_urls(column, identifiers, pa.array(is_identified))
+        urls = column(PROFNET_URL, mapping.identifiers[PROFNET_URL])
+        identifiers[PROFNET_URL] = _drop_weak_urls(urls, identifiers, pa.array(is_identified))
     # An identifier that cannot be converted to text is invalid, not missing.
     is_present = np.zeros(len(frame), dtype=bool)
     is_present[[problem.row for problem in problems if problem.code == NOT_PLAIN]] = True
-    data = {
-        field: _data_field(_Column(frame[column], field, column, problems))
-        for field, column in mapping.data.items()
-    }
+    data = {field: _data_field(column(field, name)) for field, name in mapping.data.items()}
     problems += _unfilled(mapping, data, problems)
     for texts in identifiers.values():
         is_present |= texts.is_valid().to_numpy(zero_copy_only=False)
@@ -140,8 +139,7 @@ def check_rows(
     ]
     mailboxes = None
     if mapping.mailbox is not None:
-        column = _Column(frame[mapping.mailbox], MAILBOX, mapping.mailbox, problems)
-        mailboxes = _mailboxes(column, identifiers, account)
+        mailboxes = _mailboxes(column(MAILBOX, mapping.mailbox), identifiers, account)
     is_valid = _have_no_problem(problems, len(frame))
     keys = _identifier_keys(identifiers, pa.array(is_identified))
     first = persons.first_rows(persons.numbers_of(persons.identifiers(*keys.columns)))

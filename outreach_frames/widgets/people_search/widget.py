@@ -45,7 +45,7 @@ _SHOWN_COLUMNS = {
 
 
 # The people found, suggestions from them, and the error after which they are partial.
-_Found = tuple[pd.DataFrame | None, dict[str, list[str]], OutreachError | None]
+_Fetched = tuple[pd.DataFrame | None, dict[str, list[str]], OutreachError | None]
 
 
 class PeopleSearch(Panel):
@@ -173,7 +173,7 @@ class PeopleSearch(Panel):
         if self.busy:
             return
         fetch = partial(self._fetch, self._client(), self.filters, self.limit)
-        self._start("Reading people", fetch, self._show_found)
+        self._start("Reading people", fetch, self._show_fetched)
 
     def cancel(self) -> None:
         """Cancel the current search and keep the people read so far."""
@@ -266,7 +266,7 @@ class PeopleSearch(Panel):
         if not isinstance(error, OutreachError):
             raise error
 
-    def _fetch(self, client: Client, filters: dict[str, Any], limit: int | None) -> _Found:
+    def _fetch(self, client: Client, filters: dict[str, Any], limit: int | None) -> _Fetched:
         error: OutreachError | None = None
         try:
             frame: pd.DataFrame | None = search_people(
@@ -278,7 +278,7 @@ class PeopleSearch(Panel):
             frame.attrs["filters"] = filters
         return frame, suggest(frame, self._suggest_from), error
 
-    def _show_found(self, result: _Found, warnings: list[str]) -> None:
+    def _show_fetched(self, result: _Fetched, warnings: list[str]) -> None:
         frame, suggestions, error = result
         rows = 0 if frame is None else len(frame)
         total = None if frame is None else frame.attrs.get("total")
