@@ -65,9 +65,12 @@ _DOMAIN: Final = re.compile(rf"(?:{_LABEL}\.)+(?:[a-z]{{2,63}}|xn--[a-z0-9-]{{1,
 # File name suffixes that are not top-level domains.
 _ENDINGS: Final = "htm html php asp aspx jsp pdf png jpg jpeg gif doc docx xls xlsx csv txt"
 _FILES: Final = tuple(f".{ending}" for ending in _ENDINGS.split())
-# A URL after `=` is a parameter's value.
 _BETWEEN: Final = re.compile(
-    r"(?i)[\s;,|<>\"()\[\]{}\\\u201c\u201d\u201e]+|(?<=[^=?&#])(?=https?:/)"
+    r"""
+    [\s;,|<>"()\[\]{}\\\u201c\u201d\u201e]+
+  | (?<=[^=?&#]) (?=https?:/)   # a URL after `=` is a parameter's value
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
 # Matches "ann@x", "x/", "https://x" and "www.x"; does not match "x.example" and "Dr.Smith".
 _LIKE_ADDRESS: Final = re.compile(r"(?i)@|[^/]/|://|\Awww\.")

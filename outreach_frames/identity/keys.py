@@ -51,7 +51,9 @@ SIMPLE_EMAIL_LENGTH: Final = 64
 # Texts in lower case whose host is normalised once per distinct host. Each next character decides
 # which part it belongs to, because only such patterns return their groups quickly.
 _IN_HOST: Final = r"[a-z0-9.\x80-\x{10ffff}-]"
+# Splits "ann@x.example" into "ann" and "@x.example".
 _EMAIL_PARTS: Final = rf"\A(?P<name>[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*)(?P<host>@{_IN_HOST}+)\z"
+# Splits "https://x.example/in/ann/?a=1" into "https://x.example/in/" and "ann".
 _PROFILE_PARTS: Final = (
     rf"\A(?P<host>(?:{_IN_HOST}|://)+/in/)(?P<name>[a-z0-9_~.%-]+)(?:[/?#][a-z0-9_~.%=&+?#/-]*)?\z"
 )
@@ -91,9 +93,15 @@ _ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
 # "ann@x.example\nbo@x.example"; does not match in "CORP\nina@x.example".
 _ESCAPED_BREAK_OF_EMAILS: Final = re.compile(r"(@[\w.-]+)(?:\\[nrt])+(?=[^\s\\@]*@)")
 _ESCAPED_BREAK_OF_URLS: Final = re.compile(r"(/[^\s\\/;,|]*)(?:\\[nrt])+(?=[^\s\\/]*/)")
-# `;`, `,` and `|` separate URLs only before another URL. A URL after `=` is a parameter's value.
+# Splits "x.example/a,y.example/b" and "x.example/ahttps://y.example/b"; does not split
+# "x.example/a,b" and "x.example/?to=https://y.example".
 _BETWEEN_URLS: Final = re.compile(
-    r"(?i)[\s<>\"\\]+|[;,|]+(?=https?:|www\.|[\w-]+(?:\.[\w-]+)+/)|(?<=[^=?&#])(?=https?:/)"
+    r"""
+    [\s<>"\\]+
+  | [;,|]+ (?= https?: | www\. | [\w-]+ (?:\.[\w-]+)+ / )   # only before another URL
+  | (?<=[^=?&#]) (?=https?:/)                              # a URL after `=` is a parameter's value
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
 # Placeholders that splitting a text or dropping its invisible characters would remove. Matches
 # in "x.example/in/<NA>" and "x.example/in/\u200b/"; does not match in "x.example/in/é" and "<na>".
