@@ -91,17 +91,13 @@ def repeat_rows(cells: Sequence[Cells]) -> tuple[Keys, Rows]:
     counts = np.maximum.reduce([column.counts for column in cells])
     rows = np.repeat(np.arange(size), counts)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    keys = Keys(
-        *(
-            column.keys.take(
-                pa.array(
-                    # Repeat a cell's last key in all further rows.
-                    column.starts[rows] + np.minimum(place, column.counts[rows] - 1)
-                )
-            )
-            for column in cells
-        )
-    )
+
+    def repeated(column: Cells) -> pa.Array:
+        # Repeat a cell's last key in all further rows.
+        places = column.starts[rows] + np.minimum(place, column.counts[rows] - 1)
+        return column.keys.take(pa.array(places))
+
+    keys = Keys(*map(repeated, cells))
     # Ignore the weak URLs of rows that have a certain URL.
     certain = certain_keys(keys.profnet_url)
     has_certain = np.bincount(rows, certain.is_valid(), len(counts))[rows] > 0
@@ -155,21 +151,23 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
     >>> matching.pairs_before.tolist(), matching.pairs_after.tolist(), matching.gone.tolist()
     ([1, 2], [1, 0], [0])
     """
-    levels = [*map(_numbered, before, after)]
+    levels = [_numbered(*keys) for keys in zip(before, after, strict=True)]
     old = _side([(ours, distinct) for ours, _, distinct in levels])
     new = _side([(theirs, distinct) for _, theirs, distinct in levels])
     partner = np.full(len(before[0]), NONE)
     is_open, other_open = (np.zeros(len(keys[0]), dtype=bool) for keys in (before, after))
     is_open[old.first] = other_open[new.first] = True
-    lack, other_lack = np.ones(len(is_open), dtype=bool), np.ones(len(other_open), dtype=bool)
+    # Whether a row has no stronger key.
+    is_keyless, other_keyless = (np.ones(len(keys[0]), dtype=bool) for keys in (before, after))
     for level in levels:
         # Unmatched rows whose stronger keys differ must not match by this key.
-        for among, other_among in ((lack, True), (True, other_lack)):
+        for among, other_among in ((is_keyless, True), (True, other_keyless)):
             rows, others = _first_pairs(level, is_open & among, other_open & other_among)
             partner[rows] = others
             is_open[rows] = other_open[others] = False
-        lack &= level[0] == NONE
-        other_lack &= level[1] == NONE
+        numbers, other_numbers, _ = level
+        is_keyless &= numbers == NONE
+        other_keyless &= other_numbers == NONE
     pairs = np.flatnonzero(partner != NONE)
     gone, unmatched = np.flatnonzero(is_open), np.flatnonzero(other_open)
     return Matching(old, new, pairs, partner[pairs], gone, unmatched)
@@ -258,12 +256,12 @@ def _side(levels: Sequence[tuple[Rows, int]]) -> Side:
     first_of_row = rows.copy()
     for numbers, distinct in levels:
         # A row repeats another row with the same key even if that row also has a stronger key.
-        stronger = _first(numbers, ~is_keyless, distinct)
-        first = _first(numbers, is_keyless, distinct)
-        has_stronger = stronger != NONE
-        first[has_stronger] = first_of_row[stronger[has_stronger]]
+        stronger_of_key = _first(numbers, ~is_keyless, distinct)
+        first_of_key = _first(numbers, is_keyless, distinct)
+        has_stronger = stronger_of_key != NONE
+        first_of_key[has_stronger] = first_of_row[stronger_of_key[has_stronger]]
         has_key = is_keyless & (numbers != NONE)
-        first_of_row[has_key] = first[numbers[has_key]]
+        first_of_row[has_key] = first_of_key[numbers[has_key]]
         is_keyless &= numbers == NONE
     is_first = first_of_row == rows
     first, repeated = np.flatnonzero(is_first & ~is_keyless), np.flatnonzero(~is_first)
