@@ -67,7 +67,9 @@ def find_matches(ours: Keys, theirs: Keys, size: int, other_size: int) -> Matche
         first = _first(other_numbers, True, distinct)
         other_rows = np.arange(len(other_numbers)) % other_size
         # A row counts once, even if several of its columns have the key.
-        once = np.unique(other_numbers * other_size + other_rows) // other_size
+        once = other_numbers
+        if len(once) > other_size:
+            once = np.unique(other_numbers * other_size + other_rows) // other_size
         times = np.bincount(once + 1, minlength=distinct + 1)
         for column in np.split(numbers, len(numbers) // size):
             is_new = (matches.rows == NONE) & (first[column] != NONE)
