@@ -205,14 +205,15 @@ def list_once(
     rows = np.concatenate([np.empty(0, np.int64), *(batch.account_rows for batch in batches)])
     people = pd.DataFrame({"person": _person_keys(batches), ROW: rows})
     first = people.groupby("person")[ROW].transform("min")
-    listed_at: dict[Any, set[int]] = first.groupby(people[ROW]).agg(set).to_dict()
+    # Per account row, the rows that list its people.
+    listing_rows: dict[Any, set[int]] = first.groupby(people[ROW]).agg(set).to_dict()
     explained = dict(outcomes)
-    for row, homes in listed_at.items():
+    for row, listing in listing_rows.items():
         outcome = outcomes[row]
-        if homes == {row}:
+        if listing == {row}:
             continue
-        label = row_label(index, min(homes - {row}))
-        if row in homes or outcome.status is None:
+        label = row_label(index, min(listing - {row}))
+        if row in listing or outcome.status is None:
             explained[row] = _noted(outcome, f"some people belong to row {label}")
         else:
             noted = _noted(outcome, f"same company as row {label}")
