@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.leads import statuses
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import largest_first, plot_bars
 from outreach_frames.plots.labels import (
@@ -27,11 +28,8 @@ from outreach_frames.tables.interchange import FrameLike, is_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_IN_SEQUENCE: Final = frozenset({"added", "present"})
-_FAILED: Final = frozenset({"invalid", "rejected", "unknown", "not_sent"})
 _OUTCOME_INPUT: Final = "a report of add_to_sequence, its .rows or its .summary()"
-_WOULD_SEND: Final = "would_send"
-# The colours of rows in the sequence, skipped rows, failed rows and rows of a dry run.
+# The colours of `statuses.DRY_RUN_KINDS`.
 _COLORS: Final = (canvas.BLUE, canvas.ORANGE, canvas.DARK_RED, canvas.OTHER_COLOR)
 _MAX_STATUSES: Final = 20
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_finished")
@@ -76,7 +74,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
     """
     rows = _rows_by_status(data)
     total = int(rows.sum())
-    inside = int(rows[rows.index.isin(_IN_SEQUENCE)].sum())
+    inside = int(rows[rows.index.isin(statuses.IN_SEQUENCE)].sum())
     verb = "is" if total == 1 else "are"
     shares = (rows / max(total, 1)).astype(float).tolist()
     return plot_bars(
@@ -90,7 +88,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
             f"{count_text(number)} ({share_text(share, share_decimals(shares))})"
             for number, share in zip(rows, shares, strict=True)
         ],
-        colors=[_COLORS[_status_kind(str(status))] for status in rows.index],
+        colors=[_COLORS[_kind_order(status)] for status in rows.index],
     )
 
 
@@ -165,19 +163,15 @@ def _rows_by_status(data: Any) -> pd.Series:
     frame = canvas.check_frame(data, _OUTCOME_INPUT)
     require_columns(frame, ["status"], "statuses", _OUTCOME_INPUT)
     if "rows" in frame.columns:
-        statuses = frame["status"].astype(STR).fillna(NOT_GIVEN)
-        return canvas.check_numbers(frame, "rows").fillna(0).groupby(statuses, sort=False).sum()
+        names = frame["status"].astype(STR).fillna(NOT_GIVEN)
+        return canvas.check_numbers(frame, "rows").fillna(0).groupby(names, sort=False).sum()
     counts = frame["status"].astype(STR).fillna(NOT_GIVEN).value_counts()
     # The sort is stable: within a kind, the most frequent status stays first.
-    return counts.loc[sorted(counts.index, key=lambda status: _status_kind(str(status)))]
+    return counts.loc[sorted(counts.index, key=_kind_order)]
 
 
-def _status_kind(status: str) -> int:
-    if status in _IN_SEQUENCE:
-        return 0
-    if status == _WOULD_SEND:
-        return 3
-    return 2 if status in _FAILED else 1
+def _kind_order(status: object) -> int:
+    return statuses.DRY_RUN_KINDS.index(statuses.kind_of(str(status)))
 
 
 def _dates(column: pd.Series) -> pd.Series:
