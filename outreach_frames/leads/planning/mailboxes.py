@@ -20,7 +20,7 @@ from outreach_frames.leads.planning.mapping import KEYS
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.tables.value_text import TEXT
 
-ACTIVE: Final = spec.MAILBOX_STATUSES[0]
+_ACTIVE: Final = spec.ACTIVE_MAILBOX_STATUS
 
 
 class AccountMailboxes:
@@ -72,7 +72,7 @@ class AccountMailboxes:
             shared = f"{len(users)} users are called {quoted(text)}"
             boxes = ", ".join(mailbox["email"] for mailbox in named)
             return (), "ambiguous_mailbox", f"{shared}. Use the address of a mailbox: {boxes}."
-        active = [mailbox["email"] for mailbox in named if mailbox["status"] == ACTIVE]
+        active = [mailbox["email"] for mailbox in named if mailbox["status"] == _ACTIVE]
         if active:
             # A repeated address keeps its last spelling.
             return list({_key(address): address for address in active}.values()), "", ""
@@ -81,7 +81,7 @@ class AccountMailboxes:
             close = suggestion(text, self._names)
             return (), "unknown_mailbox", f"{lacking}{close} The users: {listed(self._names)}."
         states = [f"{box['email']} ({box['status'] or 'status unknown'})" for box in named]
-        message = f"No mailbox of {quoted(text)} is {ACTIVE}: {', '.join(states)}."
+        message = f"No mailbox of {quoted(text)} is {_ACTIVE}: {', '.join(states)}."
         return (), "mailbox_unusable", f"{message} Reconnect a mailbox, or use another address."
 
 

@@ -150,7 +150,7 @@ def mailbox_options(mailboxes: pd.DataFrame) -> list[dict[str, Any]]:
     options: dict[str, dict[str, Any]] = {}
     for row in mailboxes[["email", "status"]].to_dict(orient="records"):
         email, status = _plain(row["email"]), _plain(row["status"])
-        active = status == spec.MAILBOX_STATUSES[0]
+        active = status == spec.ACTIVE_MAILBOX_STATUS
         if email is not None and not (email in options and options[email]["active"]):
             why = "" if active else (status or "status unknown").replace("_", " ")
             options[email] = {
