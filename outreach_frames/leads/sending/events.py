@@ -173,6 +173,8 @@ class EventStore:
     """The events of leads, found by lead and by identifier; events are only added."""
 
     def __init__(self) -> None:
+        # All events in the order of adding.
+        self.log: list[Event] = []
         self._events: dict[LeadId, tuple[Event, ...]] = {}
         self._leads_with: dict[Digest, tuple[LeadId, ...]] = {}
         self.last_number: int = 0
@@ -182,20 +184,14 @@ class EventStore:
         """Return the events of a lead."""
         return self._events.get(lead, ())
 
-    def lacks(self, event: Event) -> bool:
-        """Return whether an event is not in the store."""
-        return event.id not in [known.id for known in self._events.get(event.lead, ())]
-
     def add(self, events: Iterable[Event]) -> None:
         """Add events, except those that the store has."""
         for event in events:
-            known = self._events.get(event.lead)
-            if known is None:
-                self._events[event.lead] = (event,)
-            elif self.lacks(event):
-                self._events[event.lead] = (*known, event)
-            else:
+            known = self._events.get(event.lead, ())
+            if event.id in [other.id for other in known]:
                 continue
+            self._events[event.lead] = (*known, event)
+            self.log.append(event)
             self.last_number = max(self.last_number, event.number)
             if not isinstance(event, OutcomeEvent):
                 self._index(event)

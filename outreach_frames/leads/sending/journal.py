@@ -10,10 +10,9 @@ A run sends unrecorded, `rejected` and `not_sent` leads, and `unknown` leads onl
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +23,7 @@ from outreach_frames.leads.sending.events import (
     Entry,
     Event,
     EventId,
+    EventStore,
     LeadId,
     LinkEvent,
     OutcomeEvent,
@@ -36,7 +36,7 @@ from outreach_frames.leads.sending.journal_file import (
     SequenceAddress,
     nothing_sent,
 )
-from outreach_frames.leads.sending.memory import Memory
+from outreach_frames.leads.sending.memory import CommonEvents, Memory
 from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome, without_messages
 from outreach_frames.leads.sending.resume import resume
 
@@ -46,8 +46,7 @@ _ID_BYTES: Final = 8
 class Journal(AbstractContextManager["Journal"]):
     """The records of one run, and its decisions on the frame's rows; close it after the run.
 
-    The events of the rows' people are exchanged between the file and the memory. A dry run changes
-    neither the memory nor the file.
+    A run first unites the events of the memory and of the file. A dry run changes neither.
     """
 
     def __init__(
@@ -57,7 +56,6 @@ class Journal(AbstractContextManager["Journal"]):
         path: Path | None,
         sequence: SequenceAddress,
         *,
-        must_exist: bool = False,
         resend_unknown: bool = False,
         dry_run: bool = False,
     ) -> None:
@@ -65,24 +63,27 @@ class Journal(AbstractContextManager["Journal"]):
         # The latest send of each row in this run.
         self._sends: dict[int, SendEvent] = {}
         self.file: JournalFile | None = None
+        # The number of the memory's events that are in the file, too, if no other run adds some.
+        self._common = -1
         with nothing_sent(), ExitStack() as stack:
-            if path is not None and (must_exist or not dry_run or path.exists()):
-                opened = JournalFile(path, sequence, must_exist=must_exist, dry_run=dry_run)
+            if path is not None and (not dry_run or path.exists()):
+                common = None if dry_run else memory.common.get(path)
+                known = None if common is None else common.head
+                opened = JournalFile(path, sequence, known=known, dry_run=dry_run)
                 self.file = stack.enter_context(opened)
-            in_file = () if self.file is None else (self.file.events,)
             of_memory = Digests(memory.base_url, memory.sequence_id)
             self._digests = of_memory if self.file is None else self.file.digests
             self._rows: list[RowIdentifiers] = self._digests.rows(frame.identifier_columns)
             with memory.lock:
+                stores: list[EventStore] = [memory]
+                if self.file is not None and dry_run:
+                    stores.append(self.file.events)
+                elif self.file is not None:
+                    self._unite(self.file)
                 identifiers = {digest for row in self._rows for digest in row if digest is not None}
-                people = find_recorded_people(identifiers, memory, *in_file)
+                people = find_recorded_people(identifiers, *stores)
                 if not dry_run:
                     stack.enter_context(memory.sending(people.identifiers))
-                self._only_in_memory = {
-                    lead.id
-                    for lead in people.leads
-                    if not any(events.events_of(lead.id) for events in in_file)
-                }
                 self.resumption: Final = resume(
                     frame,
                     self._rows,
@@ -91,15 +92,25 @@ class Journal(AbstractContextManager["Journal"]):
                     resend_unknown=resend_unknown,
                 )
                 if not dry_run:
-                    # Exchange the known events of these people between the file and the memory.
-                    known = chain.from_iterable(people.events.values() if in_file else ())
-                    self._record([*known, *self._links()], InvalidInputError)
+                    self._record(self._links(), InvalidInputError)
             self._stack = stack.pop_all()
         self.last_chunk: int = max(
             [lead.entry.chunk or 0 for lead in people.leads]
-            + [events.last_chunk for events in in_file],
+            + [store.last_chunk for store in stores if self.file is not None],
             default=0,
         )
+
+    def _unite(self, file: JournalFile) -> None:
+        """Unite all events of the memory and the file, in both directions."""
+        memory, common = self._memory, self._memory.common.get(file.path)
+        start = common.number if common is not None and file.is_continued else 0
+        known = {event.id for event in file.new_events}
+        file.write(
+            [event for event in memory.log[start:] if event.id not in known], InvalidInputError
+        )
+        memory.add(file.new_events)
+        self._common = len(memory.log)
+        memory.common[file.path] = CommonEvents(file.head, self._common)
 
     def entries(self) -> dict[int, Entry]:
         """Return the recorded entries of rows, with notes in their details."""
@@ -116,12 +127,11 @@ class Journal(AbstractContextManager["Journal"]):
     @property
     def rows_only_in_memory(self) -> set[int]:
         """The rows that are not sent, because only the memory has a record of their lead."""
+        if self.file is not None:
+            return set()
         to_send = set(self.resumption.rows.tolist())
-        return {
-            row
-            for row, (lead, _) in self.resumption.recorded.items()
-            if row not in to_send and lead.is_reached and lead.id in self._only_in_memory
-        }
+        recorded = self.resumption.recorded.items()
+        return {row for row, (lead, _) in recorded if row not in to_send and lead.is_reached}
 
     def begin(self, chunk: int, positions: Sequence[int], now: datetime) -> dict[int, Entry]:
         """Record, before the request, that rows are sent in this chunk; return their entries."""
@@ -135,7 +145,7 @@ class Journal(AbstractContextManager["Journal"]):
             own, linked = self._rows[row], self._linked_rows(row)
             sends[row] = SendEvent(number, event_id, lead, now, chunk, own, linked, content)
             entries[row] = Entry(NO_RESPONSE, chunk, 1, now)
-        self._record(sends.values())
+        self._record([*sends.values()])
         with self._memory.lock:
             for row, send in sends.items():
                 if row in self._sends or row in self.resumption.leads:
@@ -162,26 +172,30 @@ class Journal(AbstractContextManager["Journal"]):
             self._memory.add(events)
         if self.file is not None:
             self.file.write(events)
+            self._common += len(events)
             self.file.require_in_place()
 
     def close(self) -> None:
         """Close and unlock the journal; further calls have no effect."""
+        with self._memory.lock:
+            if self.file is not None and self._common == len(self._memory.log):
+                self._memory.common[self.file.path] = CommonEvents(self.file.head, self._common)
         self._stack.close()
 
     def __exit__(self, *_raised: object) -> None:
         self.close()
 
-    def _record(self, events: Iterable[Event], kind: type[OutreachError] = OutreachError) -> None:
-        """Record events, first in the file: after an error, nothing is sent."""
+    def _record(self, events: Sequence[Event], kind: type[OutreachError] = OutreachError) -> None:
+        """Record new events, first in the file: after an error, nothing is sent."""
         if self.file is not None:
             self.file.write(events, kind)
+            self._common += len(events)
         with self._memory.lock:
             self._memory.add(events)
 
     def _new_places(self, size: int) -> Iterator[tuple[int, EventId]]:
         """Yield numbers for new events, larger than all that are known, and random ids."""
-        last = 0 if self.file is None else self.file.events.last_number
-        first = max(self._memory.last_number, last) + 1
+        first = self._memory.last_number + 1
         random = os.urandom(size * _ID_BYTES)
         return (
             (first + place, EventId(random[place * _ID_BYTES : (place + 1) * _ID_BYTES]))

@@ -12,9 +12,10 @@ from __future__ import annotations
 import logging
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import datetime
+from functools import cached_property
 from os.path import samestat
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -72,32 +73,41 @@ class SequenceAddress(NamedTuple):
 ANY_SEQUENCE: Final = SequenceAddress()
 
 
+class Head(NamedTuple):
+    """The number of records of a file, and the checksum of the last one."""
+
+    records: int
+    checksum: int
+
+
 class JournalFile(AbstractContextManager["JournalFile"]):
-    """The open and locked journal file of one sequence."""
+    """The open and locked journal file of one sequence.
+
+    `new_events` are the events after the `known` head, or all events if the file is another one.
+    """
 
     def __init__(
         self,
         path: Path,
         sequence: SequenceAddress = ANY_SEQUENCE,
         *,
-        must_exist: bool = False,
+        known: Head | None = None,
         dry_run: bool = False,
     ) -> None:
         self.path: Final = path
-        self.events: Final = EventStore()
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(sqlite_file.locked(self.path, _WHAT))
             with self._explained(InvalidInputError):
-                if must_exist and not path.exists():
-                    raise InvalidInputError(
-                        f"The journal {self.path} is missing. Restore the journal, or repeat the "
-                        "call of this session with a new plan, which writes a new journal."
-                    )
                 self._connection = self._open(stack, sequence, dry_run=dry_run)
-                (self.service, self.sequence_id), self._head, records = _read_all(self._connection)
-                for events in records:
-                    self.events.add(events)
+                # A replaced file, or a copy that went another way, is read whole.
+                is_continued = known is not None and known == _head_at(
+                    self._connection, known.records
+                )
+                self.is_continued: Final = is_continued
+                (self.service, self.sequence_id), self.head, self.new_events = _read(
+                    self._connection, known if is_continued else None
+                )
                 self._require_same(sequence)
                 if not dry_run:
                     # Write once, to lock the file and to find errors before the first request.
@@ -105,21 +115,26 @@ class JournalFile(AbstractContextManager["JournalFile"]):
                         self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
                     self._file = path.stat()
             self._stack = stack.pop_all()
-            _LOGGER.info("journal opened; it has %d records", self._head.records)
+            _LOGGER.info("journal opened; it has %d records", self.head.records)
 
     @property
     def digests(self) -> Digests:
         """The digests of this file's sequence, without any text."""
         return Digests(self.service, self.sequence_id)
 
-    def write(self, events: Iterable[Event], kind: type[OutreachError] = OutreachError) -> None:
+    @cached_property
+    def events(self) -> EventStore:
+        """The events that were read."""
+        store = EventStore()
+        store.add(self.new_events)
+        return store
+
+    def write(self, events: Sequence[Event], kind: type[OutreachError] = OutreachError) -> None:
         """Record new events durably, in one transaction; `kind` is of errors."""
-        new = [*filter(self.events.lacks, events)]
-        if new:
+        if events:
             with self._explained(kind), sqlite_file.transaction(self._connection):
-                head = _append(self._connection, self._head, new)
-            self._head = head
-            self.events.add(new)
+                head = _append(self._connection, self.head, events)
+            self.head = head
 
     def __exit__(self, *_raised: object) -> None:
         self._stack.close()
@@ -259,40 +274,39 @@ def count_leads(path: Path, people: Identifiers) -> int:
         return sum(not digests.isdisjoint(identifiers_of([lead])) for lead in leads)
 
 
-class _Head(NamedTuple):
-    """The number of records, and the checksum of the last one."""
-
-    records: int
-    checksum: int
-
-
-def _read_all(
-    connection: sqlite3.Connection,
-) -> tuple[tuple[str, str], _Head, list[list[Event]]]:
-    """Read the sequence, the head and each record's events; raise if anything is damaged."""
+def _read(
+    connection: sqlite3.Connection, known: Head | None
+) -> tuple[tuple[str, str], Head, list[Event]]:
+    """Read the sequence, the head and the events after the `known` head; raise if damaged."""
     headers = connection.execute("SELECT sequence, records, checksum FROM header").fetchall()
-    stored = connection.execute("SELECT number, record, checksum FROM records ORDER BY number")
-    records = []
+    events: list[Event] = []
     try:
-        ((content, *head),) = headers
-        checksum = zlib.crc32(content)
-        for place, (number, record, its_checksum) in enumerate(stored, 1):
-            checksum = zlib.crc32(record, checksum)
-            if (number, its_checksum) != (place, checksum):
+        ((content, *stored_head),) = headers
+        head = known or Head(0, zlib.crc32(content))
+        query = "SELECT number, record, checksum FROM records WHERE number > ? ORDER BY number"
+        for number, record, its_checksum in connection.execute(query, (head.records,)):
+            head = Head(head.records + 1, zlib.crc32(record, head.checksum))
+            if head != (number, its_checksum):
                 raise sqlite3.DatabaseError("a record is missing or does not match its checksum")
-            records.append(_DECODE_EVENTS(record))
+            events += _DECODE_EVENTS(record)
         sequence = _DECODE_SEQUENCE(content)
     except (TypeError, ValueError) as error:
         raise sqlite3.DatabaseError("a record cannot be read") from error
-    if head != [len(records), checksum]:
+    if stored_head != [*head]:
         raise sqlite3.DatabaseError("the last records are missing")
-    return sequence, _Head(len(records), checksum), records
+    return sequence, head, events
 
 
-def _append(connection: sqlite3.Connection, head: _Head, events: Sequence[Event]) -> _Head:
+def _head_at(connection: sqlite3.Connection, number: int) -> Head | None:
+    """Return the head that a file had after its first records; None if it has fewer."""
+    query = "SELECT number, checksum FROM records WHERE number = ?"
+    return next((Head(*row) for row in connection.execute(query, (number,))), None)
+
+
+def _append(connection: sqlite3.Connection, head: Head, events: Sequence[Event]) -> Head:
     """Write a record and the header; return the new head."""
     record = _ENCODE(events)
-    head = _Head(head.records + 1, zlib.crc32(record, head.checksum))
+    head = Head(head.records + 1, zlib.crc32(record, head.checksum))
     connection.execute(
         "INSERT INTO records VALUES (?, ?, ?)", (head.records, record, head.checksum)
     )

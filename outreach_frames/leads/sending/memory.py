@@ -6,15 +6,24 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock, RLock
-from typing import Final
+from typing import Final, NamedTuple
 
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.sending.digests import Digest
 from outreach_frames.leads.sending.events import EventStore
+from outreach_frames.leads.sending.journal_file import Head
 
 _memories: Final[dict[tuple[str, str], Memory]] = {}
 _lock = Lock()
+
+
+class CommonEvents(NamedTuple):
+    """The head of a journal file, and the number of the memory's events that the file has."""
+
+    head: Head
+    number: int
 
 
 class Memory(EventStore):
@@ -26,6 +35,8 @@ class Memory(EventStore):
         self.sequence_id: Final = sequence_id
         self.lock = RLock()
         self._under_way: list[set[Digest]] = []
+        # What each journal file had in common with the memory after its last run.
+        self.common: dict[Path, CommonEvents] = {}
 
     @contextmanager
     def sending(self, people: set[Digest]) -> Iterator[None]:

@@ -109,8 +109,7 @@ def _open(
         )
     sequence = SequenceAddress(base_url, plan.sequence_id)
     memory = memory_of(base_url or "", plan.sequence_id)
-    must_exist = _last_journal(plan) is not None
-    return Journal(plan, memory, path, sequence, must_exist=must_exist, **options)
+    return Journal(plan, memory, path, sequence, **options)
 
 
 def unrecorded_rows(plan: PreparedLeads) -> Positions:

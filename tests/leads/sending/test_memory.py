@@ -231,7 +231,7 @@ def test_skipped_rows_are_recorded(name: str) -> None:
 
 
 def test_dry_runs_and_reports_write_nothing(tmp_path: Path) -> None:
-    """A dry run reads the memory; plans and reports of a journal do not."""
+    """A dry run reads the memory and the file; a run with a file writes the memory to the file."""
     with serving(added, added) as (_, client):
         assert column(add(client, A, dry_run=True)) == ["would_send"]
         add(client, A)
@@ -240,7 +240,11 @@ def test_dry_runs_and_reports_write_nothing(tmp_path: Path) -> None:
         assert len(plan.positions) == 1
         add(client, B, journal=tmp_path / "j")
         read = pd.DataFrame({"email": [A, B]}).outreach.report(journal=tmp_path / "j")
-        assert column(read) == ["not_sent", "added"]
+        assert column(read) == ["added", "added"]
+        assert column(add(client, B, C, journal=tmp_path / "k", dry_run=True)) == [
+            *("added", "would_send")
+        ]
+        assert not (tmp_path / "k").exists()
 
 
 def test_a_report_taken_during_a_run_resends_nobody_twice() -> None:

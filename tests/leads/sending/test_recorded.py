@@ -349,6 +349,7 @@ def test_invalid_journals(path: Path, tmp_path: Path) -> None:
 def test_journals_among_tables(path: Path, client: Client) -> None:
     """`without` accepts journals and frames together, and compares them by every key."""
     urls = path.with_name("urls.journal")
+    memory.clear()  # as in another process
     add(frame_of([(None, url("d")), (None, url("a"))]), client, urls)
     rows: list[Row] = [
         (email("d").upper(), None),

@@ -14,6 +14,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
+from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
 from tests.leads.sending.lead_service import (
@@ -173,21 +174,63 @@ class TestReplacedJournal:
         journal.with_name("other").replace(journal)
 
     def test_missing(self, tmp_path: Path) -> None:
-        """Without the file, plan, dry run and retry are rejected; nothing is sent or written."""
+        """A missing file is made again with the records of this process; a dry run makes none."""
         journal = tmp_path / "j"
-        with serving(script.reset()) as (service, client):
+        with serving(script.reset(), added) as (service, client):
             plan = emails("a", "b").outreach.plan("s1", client=client)
             report = plan.submit(journal=journal, progress=False)
             journal.unlink()
-            for go_on in (
-                lambda: plan.submit(journal=journal),
-                lambda: plan.submit(journal=journal, dry_run=True),
-                report.retry_unknown,
-            ):
-                with pytest.raises(InvalidInputError, match=r"is missing.*Nothing was sent"):
-                    go_on()
+            assert column(plan.submit(journal=journal, dry_run=True)) == ["unknown"] * 2
             assert not journal.exists()
-            assert len(sent(service)) == 1
+            assert column(plan.submit(journal=journal)) == ["unknown"] * 2
+            read = emails("a", "b").outreach.report(journal=journal)
+            assert column(read) == ["unknown"] * 2
+            journal.unlink()
+            assert column(report.retry_unknown()) == ["added"] * 2
+            assert sent(service) == [["a", "b"]] * 2
+            read = emails("a", "b").outreach.report(journal=journal)
+            assert column(read) == ["added"] * 2
+
+    @pytest.mark.parametrize("rows", ["others", "none", "invalid"])
+    def test_a_file_that_lacks_records_gets_all(self, tmp_path: Path, rows: str) -> None:
+        """Any run with a file first writes to it all that this process knows of the sequence."""
+        journal, old = tmp_path / "j", tmp_path / "old"
+        with serving(*[added] * 4) as (service, client):
+            add(emails("a"), client, journal=journal)
+            old.write_bytes(journal.read_bytes())
+            add(emails("b", "c"), client, journal=journal)
+            add(emails("d"), client)
+            old.replace(journal)
+            frame = {"others": emails("e"), "none": emails("a"), "invalid": emails("x")}[rows]
+            if rows == "invalid":
+                frame["email"] = "x@"
+            add(frame, client, journal=journal)
+            # The file alone, as another process would read it.
+            read = emails("a", "b", "c", "d").outreach.report(journal=journal)
+            assert column(read) == ["added"] * 4
+            posts = len(sent(service))
+            again = add(emails("a", "b", "c", "d"), client, journal=journal)
+            assert column(again) == ["added"] * 4
+            assert len(sent(service)) == posts
+
+    def test_a_copy_that_went_another_way_is_read_whole(self, tmp_path: Path) -> None:
+        """A file with as many records as at the last run, but others, is read from its start."""
+        journal, copy = tmp_path / "j", tmp_path / "copy"
+        with serving(*[added] * 3) as (service, client):
+            add(emails("a"), client, journal=journal)
+            copy.write_bytes(journal.read_bytes())
+            add(emails("b"), client, journal=journal)
+            # Another process goes on with the copy.
+            known = dict(memory._memories)
+            memory.clear()
+            add(emails("c"), client, journal=copy)
+            memory._memories.clear()
+            memory._memories.update(known)
+            copy.replace(journal)
+            assert column(add(emails("a", "b", "c"), client, journal=journal)) == ["added"] * 3
+            assert len(sent(service)) == 3
+            read = emails("a", "b", "c").outreach.report(journal=journal)
+            assert column(read) == ["added"] * 3
 
     def test_replaced(self, tmp_path: Path) -> None:
         """Another journal of the sequence gets the records of this process."""
