@@ -102,7 +102,7 @@ class CheckedRows:
     # that they link a person's rows even if the row is not sent.
     is_valid: np.ndarray[Any, Any]
     is_identified: np.ndarray[Any, Any]
-    # Each row's normalised email and profile URL; missing without valid identifiers.
+    # Each row's normalised email and profile URL; missing if they are invalid.
     keys: pa.RecordBatch
     # For each row, the position of the row that is sent for the same person.
     kept: np.ndarray[Any, Any]
@@ -141,7 +141,7 @@ def check_rows(
     if mapping.mailbox is not None:
         mailboxes = _mailboxes(column(MAILBOX, mapping.mailbox), identifiers, account)
     is_valid = _have_no_problem(problems, len(frame))
-    keys = _identifier_keys(identifiers, pa.array(is_identified))
+    keys = _identifier_keys(identifiers, problems, pa.array(is_identified))
     first = persons.first_rows(persons.numbers_of(persons.identifiers(*keys.columns)))
     kept = persons.first_valid_rows(first, is_valid)
     problems += _shared_emails(keys, is_valid, str(mapping.identifiers.get(EMAIL)))
@@ -157,17 +157,19 @@ def check_rows(
 
 
 def _identifier_keys(
-    identifiers: Mapping[str, pa.Array], is_identified: pa.BooleanArray
+    identifiers: Mapping[str, pa.Array], problems: Sequence[Problem], is_identified: pa.BooleanArray
 ) -> pa.RecordBatch:
+    """Return the keys of all valid identifiers; beside a damaged email, weak URLs have none."""
     missing = pa.nulls(len(is_identified), TEXT)
-    return pa.RecordBatch.from_pydict(
-        {
-            field: pc.if_else(is_identified, key(identifiers[field]), missing)
-            if field in identifiers
-            else missing
-            for field, key in KEYS.items()
-        }
-    )
+    keys = dict.fromkeys(KEYS, missing)
+    for field, texts in identifiers.items():
+        of_field = [problem for problem in problems if problem.field == field]
+        keys[field] = pc.if_else(
+            pa.array(_have_no_problem(of_field, len(texts))), KEYS[field](texts), missing
+        )
+    certain = certain_keys(keys[PROFNET_URL])
+    keys[PROFNET_URL] = pc.if_else(is_identified, keys[PROFNET_URL], certain)
+    return pa.RecordBatch.from_pydict(keys)
 
 
 def _shared_emails(

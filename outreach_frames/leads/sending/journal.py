@@ -112,10 +112,16 @@ class Journal(AbstractContextManager["Journal"]):
         self._common = len(memory.log)
         memory.common[file.path] = CommonEvents(file.head, self._common)
 
-    def entries(self) -> dict[int, Entry]:
-        """Return the recorded entries of rows, with notes in their details."""
+    def entries(self, *, with_refused: bool = False) -> dict[int, Entry]:
+        """Return the recorded entries of rows, with notes in their details.
+
+        A refusal counts only on request, and only for a row with the refused email and URL.
+        """
         unsent: dict[int, tuple[str, str, str | None]] = {}
         entries = {}
+        if with_refused:
+            leads = self.resumption.leads.items()
+            entries = {row: lead.entry.as_earlier() for row, lead in leads if not lead.is_reached}
         for row, (lead, note) in self.resumption.recorded.items():
             notes = [note]
             if not self._frame.checked.is_valid[row]:

@@ -40,7 +40,8 @@ class Resumption:
     rows: Rows
     # For each row, its own position or the position of the row that it duplicates.
     kept: Rows
-    # The recorded lead per row that represents it, or that is invalid now, with a note.
+    # The recorded lead per row that represents it, or that is invalid now, with a note. Of the rows
+    # to send, only unknown rows have one.
     recorded: dict[int, tuple[Lead, str]] = field(default_factory=dict)
     # The recorded lead that a row sends again.
     leads: dict[int, Lead] = field(default_factory=dict)
@@ -67,13 +68,22 @@ def resume(
     people = _PersonLeads(identifiers, leads)
     comparison = _Comparison(frame, identifiers, digests, [*people.lead_of_row])
     is_valid = frame.checked.is_valid
+    valid_persons = set(people.person_of_row[is_valid].tolist())
     resumption = Resumption(np.array([], dtype=np.int64), np.arange(len(is_valid)))
     new_rows = _add_new_persons(frame, people, resumption)
     rows_to_send = [] if resend_unknown else new_rows
     resent_persons: set[int] = set()
     for rows in people.rows_of_leads():
         lead, person = people.lead_of_row[rows[0]], int(people.person_of_row[rows[0]])
-        row = comparison.nearest_row(lead, rows)
+        # An invalid row of a person with a valid row is only the row that was sent, or invalid.
+        rows_of_record = [
+            row
+            for row in rows
+            if is_valid[row] or person not in valid_persons or comparison.is_sent_row(lead, row)
+        ]
+        if not rows_of_record:
+            continue
+        row = comparison.nearest_row(lead, rows_of_record)
         if resend_unknown:
             resent_row, note = _find_unknown_row(people, comparison, lead, rows, row)
         else:
@@ -82,18 +92,20 @@ def resume(
             if person in resent_persons or people.count_in_sequence(person):
                 resent_row = None
             note = comparison.describe(lead, row) if resent_row is None else ""
+        recorded = [row, *(other for other in rows_of_record if not is_valid[other])]
         if resent_row is not None:
             row = resent_row
             resent_persons.add(person)
             rows_to_send.append(row)
             resumption.leads[row] = lead
+            # Until its response, an unknown row may be in the sequence.
+            recorded = [row] if resend_unknown else []
         elif lead.entry.outcome.status in statuses.MAY_BE_IN_SEQUENCE and comparison.changed_fields(
             lead, row
         ):
             resumption.changed_rows.append(row)
-        invalid = [other for other in rows if not is_valid[other]]
         resumption.kept[[other for other in rows if is_valid[other]]] = row
-        resumption.recorded |= dict.fromkeys([row, *invalid], (lead, note))
+        resumption.recorded |= dict.fromkeys(recorded, (lead, note))
     resumption.extensions = list(people.unrecorded_identifiers())
     resumption.rows = np.array(sorted(rows_to_send), dtype=np.int64)
     return resumption
@@ -112,13 +124,8 @@ def _add_new_persons(
     for row in np.flatnonzero(checked.is_identified & is_new & ~is_first).tolist():
         if (sent_row := row_of_person.get(int(persons[row]))) is not None:
             resumption.linked.setdefault(sent_row, []).append(row)
-    for row in first:
-        lead, is_same_row = people.find_refused_lead(row)
-        if lead is not None:
-            resumption.recorded[row] = lead, ""
-            # Another row of the person is a new lead, which is reported as refused until then.
-            if is_same_row:
-                resumption.leads[row] = lead
+    refused = {row: people.find_refused_lead(row) for row in first}
+    resumption.leads |= {row: lead for row, lead in refused.items() if lead is not None}
     return first
 
 
@@ -177,8 +184,8 @@ class _PersonLeads:
         reached = [(row, lead) for row, lead in recorded if lead.is_reached]
         refused = [(row, lead) for row, lead in recorded if not lead.is_reached]
         self._reached = _LeadIndex(sorted(reached, key=_precedence))
-        # The latest lead that was refused.
-        self._refused = _LeadIndex(reversed(refused))
+        # The latest refused lead of a row.
+        self._refused = {row.identifiers: lead for row, lead in refused}
         self.person_of_row, persons = _link(identifiers, reached)
         # Each person's leads, in the order of their first sends.
         self._leads_of_person: dict[int, dict[LeadId, Lead]] = {}
@@ -198,10 +205,9 @@ class _PersonLeads:
             rows.setdefault(lead.id, []).append(row)
         return rows.values()
 
-    def find_refused_lead(self, row: int) -> tuple[Lead | None, bool]:
-        """Return the refused lead of a row, and whether the same row was refused."""
-        own = self._identifiers[row]
-        return self._refused.find(own), own in self._refused.lead_of_row
+    def find_refused_lead(self, row: int) -> Lead | None:
+        """Return the lead that was refused with the email and URL of a row."""
+        return self._refused.get(self._identifiers[row])
 
     def count_in_sequence(self, person: int) -> int:
         """Count a person's leads that are or may be in the sequence."""
@@ -285,6 +291,10 @@ class _Comparison:
         """Return a row that would send what was sent as this lead."""
         same = (row for row in rows if self.is_valid[row] and not self.changed_texts(lead, row))
         return next(same, None)
+
+    def is_sent_row(self, lead: Lead, row: int) -> bool:
+        """Return whether a row has the email, profile URL and data of the sent lead."""
+        return not {*self.changed_texts(lead, row)} - {MAILBOX}
 
     def changed_texts(self, lead: Lead, row: int) -> list[str]:
         """Return the names of the texts in which a row differs from a lead as sent.

@@ -131,7 +131,8 @@ def read_report(
         sequence_id = read.file.sequence_id
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
     no_record = Entry(outcome, None, 0)
-    entries = dict.fromkeys(read.resumption.rows.tolist(), no_record) | read.entries()
+    entries = dict.fromkeys(read.resumption.rows.tolist(), no_record)
+    entries |= read.entries(with_refused=True)
     _warn_all(_changed_data(read))
     known = {"client": client, "journal": path, "sequence_id": sequence_id}
     return _report(frame, read, entries, **known)
@@ -208,9 +209,14 @@ class _PlanRun:
         """Return the entries of rows that were sent before, in a retry with their messages."""
         kept, recorded = journal.resumption.kept, journal.resumption.recorded
         reported = (self.earlier or {}).items()
-        entries = {row: entry.as_earlier() for row, entry in reported if kept[row] == row}
-        for row, entry in journal.entries().items():
-            _, note = recorded[row]
+        is_valid = self.plan.checked.is_valid
+        entries = {
+            row: entry.as_earlier()
+            for row, entry in reported
+            if kept[row] == row and (is_valid[row] or row in recorded)
+        }
+        for row, entry in journal.entries(with_refused=self._is_retry).items():
+            _, note = recorded.get(row, (None, ""))
             # Only the earlier report has the service's messages: journals do not record them.
             if note or row not in entries or _SEND_OF(entries[row]) != _SEND_OF(entry):
                 entries[row] = entry
@@ -233,7 +239,11 @@ class _PlanRun:
         detail = f"The run stopped before this row: {error}" if error is not None else ""
         not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail), None, 0)
         leads = np.flatnonzero(plan.checked.is_valid & (kept == np.arange(len(kept))))
-        entries = dict.fromkeys(_planned(plan, leads).tolist(), not_sent) | run.entries
+        entries = dict.fromkeys(_planned(plan, leads).tolist(), not_sent)
+        for row in entries.keys() & run.journal.resumption.leads.keys():
+            earlier = run.journal.resumption.leads[row].entry
+            entries[row] = Entry(not_sent.outcome, None, earlier.attempts)
+        entries |= run.entries
         notes = [*self.notes, *run.notes]
         known: dict[str, Any] = {"notes": notes, "client": self.client, "error": error}
         retry = partial(self.retry_unknown, entries, notes)

@@ -189,12 +189,19 @@ class Oracle:
         everybody = Persons(self.seen)
         of_person: dict[str | None, set[str]] = {}
         for row, status in zip(self.run.rows, statuses, strict=True):
-            is_odd = row.is_valid or not row.is_identified
+            is_certain = bool(row.pair[1]) and not str(row.pair[1]).startswith("company/")
+            is_odd = row.is_valid or not (row.is_identified or is_certain)
             if (is_odd and row.is_valid == (status == "invalid")) or status == "would_send":
                 self.fail("invalid", f"{row.email}, {row.url} is {status}")
             if row.is_identified:
                 of_person.setdefault(everybody[row.pair], set()).add(status)
+        valid_persons = {everybody[row.pair] for row in self._rows}
+        sent_rows = {(one.pair, one.note) for one in self.sent}
         for row, status, detail in zip(self.run.rows, statuses, details, strict=True):
+            is_beside = row.is_identified and everybody[row.pair] in valid_persons
+            is_open = row.is_valid or not is_beside or (row.pair, row.note) in sent_rows
+            if not is_open and status != "invalid":
+                self.fail("one outcome", f"{row.texts} is {status} beside a valid row")
             if row.is_valid:
                 person = everybody[row.pair]
                 sent = [one for one in self.sent if everybody[one.pair] == person]

@@ -120,8 +120,10 @@ def test_a_recorded_person_is_not_sent_again(
 
 
 @pytest.mark.parametrize("journal", [True, False])
-def test_a_recorded_outcome_wins_over_an_invalid_row(journal: bool, path: Path) -> None:
-    """A recorded row that is invalid now keeps its outcome, and its detail has the problem."""
+def test_a_recorded_outcome_counts_if_the_person_has_no_valid_row(
+    journal: bool, path: Path
+) -> None:
+    """A row that is invalid now has the person's outcome only if the person has no valid row."""
     options: dict[str, Any] = {"data": ["note"], "journal": path if journal else None}
     rows = frame_of([(A, None), (A, None)])
     with serving(added) as (service, client):
@@ -131,11 +133,53 @@ def test_a_recorded_outcome_wins_over_an_invalid_row(journal: bool, path: Path) 
             return frame.outreach.add_to_sequence("s1", client=client, progress=False, **options)
 
         assert column(run("fits", "fits")) == ["added", "duplicate_in_frame"]
-        for notes in [("z" * 2_000, "fits"), ("z" * 2_000, "z" * 2_000)]:
-            report = run(*notes)
-            assert set(column(report)) == {"added"}
-            assert "The text has 2,000 characters" in column(report, "detail")[0]
+        assert column(run("z" * 2_000, "fits")) == ["invalid", "added"]
+        report = run("z" * 2_000, "z" * 2_000)
+        assert column(report) == ["added", "added"]
+        assert "The text has 2,000 characters" in column(report, "detail")[0]
         assert len(sent(service)) == 1
+
+
+def test_a_row_that_was_sent_and_is_invalid_now_has_its_outcome(path: Path) -> None:
+    """An invalid row beside a valid one has a recorded outcome if it is the very row sent."""
+    rows = frame_of([(A, None), (A, None)])
+    with serving(added) as (_, client):
+
+        def run(require: list[str]) -> SubmissionReport:
+            frame = rows.assign(note=["one", "two"], title=[None, "CEO"])
+            return frame.outreach.add_to_sequence(
+                "s1", client=client, journal=path, data=["note", "title"], require=require
+            )
+
+        assert column(run([])) == ["added", "duplicate_in_frame"]
+        assert column(run(["title"])) == ["added", "added"]
+
+
+def test_one_person_has_one_outcome_after_a_retry(path: Path) -> None:
+    """An invalid row stays invalid if a valid row of the person is sent, also in a retry."""
+    frame = frame_of([(A, None), (A, None)]).assign(note=["", "fits"])
+    options: dict[str, Any] = {"data": ["note"], "require": ["note"], "journal": path}
+    with serving(script.reset(), added) as (_, client):
+        report = frame.outreach.add_to_sequence("s1", client=client, progress=False, **options)
+        assert column(report) == ["invalid", "unknown"]
+        again = report.retry_unknown()
+        assert column(again) == ["invalid", "added"]
+        assert column(frame.outreach.report(journal=path, data=["note"])) == [
+            *["duplicate_in_frame", "added"]
+        ]
+
+
+@pytest.mark.parametrize("row", [("ada@", U), (A, "no address"), ("n/a", U), (b"x", U)])
+def test_the_other_identifier_of_a_damaged_row_is_found(row: Any, path: Path) -> None:
+    """A row with one damaged identifier has the outcome that the other one has."""
+    with serving(added, added) as (service, client):
+        add(client, [(A, U)], path)
+        report = add(client, [row], path)
+        assert column(report) == ["added"]
+        assert len(sent(service)) == 1
+        assert column(add(client, [("bo@", "https://profnet.example/in/other")], path)) == [
+            "invalid"
+        ]
 
 
 def test_an_invalid_unknown_row_is_not_resent(path: Path) -> None:
@@ -287,14 +331,20 @@ def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
 
 
 def test_rows_that_a_stopped_run_does_not_reach_keep_their_attempts(path: Path) -> None:
-    """A row that a stopped run does not reach has the attempts and the status of the journal."""
-    with serving(*[script.json({}, 401)] * 2) as (_, client):
-        add(client, [(A, U)], path)
-        report = add(client, [(A, None), (None, U)], path, chunk_size=1)
-        assert column(report) == ["not_sent", "not_sent"]
-        assert column(report, "attempts") == [1, 1]
-        read = frame_of([(A, None), (None, U)]).outreach.report(journal=path)
-        assert column(read, "attempts") == [1, 1]
+    """A row that a stopped run does not reach is not sent, whatever was refused before."""
+    refused = script.json({"error": "odd"}, 400)
+    with serving(refused, refused, *[script.json({}, 401)] * 3) as (_, client):
+        rows: list[Row] = [(A, None), (B, None)]
+        assert column(add(client, rows, path, chunk_size=1)) == ["rejected"] * 2
+        for frame in (rows, [(C, None), (B, None)], [(C, None), (B, U)]):
+            report = add(client, frame, path, chunk_size=1)
+            assert column(report) == ["not_sent", "not_sent"]
+            assert column(report, "earlier_run") == [False, False]
+            assert column(report, "error_code") == [None, None]
+            assert "The run stopped before this row" in column(report, "detail")[1]
+            assert column(report, "attempts")[1] == (1 if frame[1] == (B, None) else 0)
+        read = frame_of([(A, None), (B, None), (B, U)]).outreach.report(journal=path)
+        assert column(read) == ["not_sent", "rejected", "duplicate_in_frame"]
 
 
 def test_without_a_journal_a_warning_counts_sent_people() -> None:
