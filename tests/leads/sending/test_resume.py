@@ -344,7 +344,7 @@ def test_rows_that_a_stopped_run_does_not_reach_keep_their_attempts(path: Path) 
             assert "The run stopped before this row" in column(report, "detail")[1]
             assert column(report, "attempts")[1] == (1 if frame[1] == (B, None) else 0)
         read = frame_of([(A, None), (B, None), (B, U)]).outreach.report(journal=path)
-        assert column(read) == ["not_sent", "rejected", "duplicate_in_frame"]
+        assert column(read) == ["not_sent", "rejected", "rejected"]
 
 
 def test_without_a_journal_a_warning_counts_sent_people() -> None:
