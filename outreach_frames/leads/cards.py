@@ -84,6 +84,9 @@ MEANINGS: Final[dict[str, Meaning]] = {
 }
 
 
+_EARLIER: Final = "Recorded by an earlier run; not asked again."
+
+
 def meaning_of(status: str) -> Meaning:
     """Return a status's meaning; an undocumented status comes from a list of skipped leads.
 
@@ -223,14 +226,14 @@ def report_card(
     is_read: bool,
 ) -> Card:
     """Build the card of a report from its attributes; `is_read`: it was read from a journal."""
-    if is_read:
-        # All outcomes are of earlier runs.
-        rows, summary = rows.assign(earlier_run=False), summary.assign(earlier_run=0)
+    # All chunks of a report that was read are of earlier runs.
+    sent = rows.assign(earlier_run=False) if is_read else rows
     return Card(
-        headline=_report_headline(rows, where, is_dry_run=is_dry_run),
+        headline=_report_headline(sent, where, is_dry_run=is_dry_run),
         columns=("Status", "Rows", "Meaning"),
         facts=[
-            _status_fact(rows, *counted) for counted in summary.itertuples(index=False, name=None)
+            Fact(status, meaning.means, count, [*_shown_details(details)], meaning.next)
+            for status, count, meaning, details in _meanings(rows, summary)
         ],
         alert="" if error is None else str(error),
         details=[Details("Other messages of the service", _first_lines(notes, "report.notes"))],
@@ -251,13 +254,31 @@ def _report_headline(rows: pd.DataFrame, where: str, *, is_dry_run: bool) -> str
     return f"{what}, sent in {plural(chunks, 'chunk')}"
 
 
-def _status_fact(rows: pd.DataFrame, status: str, number: Any, earlier: Any) -> Fact:
+def _meanings(
+    rows: pd.DataFrame, summary: pd.DataFrame
+) -> Iterator[tuple[str, int, Meaning, pd.Series[Any]]]:
+    """Yield each status with its rows' number, meaning and details, apart for earlier runs."""
+    for status, count, earlier in summary.itertuples(index=False, name=None):
+        for number, is_earlier, meaning in counted_meanings(status, int(count), int(earlier)):
+            is_shown = rows["status"].eq(status)
+            if status != statuses.DUPLICATE_IN_FRAME:
+                is_shown &= rows["earlier_run"].eq(is_earlier)
+            yield status, number, meaning, rows.loc[is_shown, "detail"]
+
+
+def counted_meanings(status: str, rows: int, earlier: int) -> Iterator[tuple[int, bool, Meaning]]:
+    """Yield the number of new rows of a status, and that of earlier runs, with their meanings.
+
+    >>> [(rows, meaning.means) for rows, _, meaning in counted_meanings("added", 3, 2)]
+    [(1, 'In the sequence now.'), (2, 'Recorded by an earlier run; not asked again.')]
+    """
     meaning = meaning_of(status)
-    details = []
+    if status == statuses.DUPLICATE_IN_FRAME:
+        earlier = 0
+    if rows > earlier:
+        yield rows - earlier, False, meaning
     if earlier:
-        details.append(f"{earlier:,} of these by an earlier run")
-    details += _shown_details(rows.loc[rows["status"] == status, "detail"])
-    return Fact(status, meaning.means, int(number), details, meaning.next)
+        yield earlier, True, Meaning(_EARLIER, meaning.next)
 
 
 def _shown_details(details: pd.Series[Any]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from outreach_frames.errors import (
 from outreach_frames.leads.planning.mailboxes import AccountMailboxes
 from outreach_frames.leads.sending import memory
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, connected, refused, sent
+from tests.leads.sending.lead_service import added, connected, notes, refused, sent
 from tests.scripted import Received, Reply, Service, scripted
 
 Lead = tuple[str | None, str | None, str | None]
@@ -277,7 +277,7 @@ def test_a_mailbox_that_changed(tmp_path: Path) -> None:
         assert sent(service)[4:] == [["p1"]]
         other = "The row was sent from another mailbox and is not resent."
         without = "The row was sent without this mailbox and is not resent."
-        assert report.rows["detail"].tolist()[:3] == [other, "", without]
+        assert notes(report)[:3] == [other, "", without]
         assert other in report.rows["detail"][3]
         # An unknown row is resent only from its first mailbox.
         again = report.retry_unknown()
@@ -301,7 +301,7 @@ def test_recorded_rows_with_a_missing_mailbox(tmp_path: Path) -> None:
         account.boxes = LISTED[1:]
         report = add(leads(*["a@x.example", "b@x.example"] * 2), client, journal=tmp_path / "j")
         assert report.rows["status"].tolist() == ["added", "added", "invalid", "added"]
-        details = report.rows["detail"].tolist()
+        details = notes(report)
         assert details[1] == ""
         assert details[0] == details[2] != ""
         assert sent(service) == [["p0"], ["p1"], ["p3"]]

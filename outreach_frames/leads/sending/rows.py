@@ -141,5 +141,8 @@ def read_journal(path: str | Path) -> pd.DataFrame:
 def _cells(entry: Entry) -> tuple[Any, ...]:
     """Return the cells of the outcome and request columns."""
     chunk = pd.NA if entry.chunk is None else entry.chunk
-    time = None if entry.outcome.status == statuses.NOT_SENT else entry.sent_at
-    return (*entry.outcome, entry.is_earlier, chunk, entry.attempts, time)
+    status, detail, code = entry.outcome
+    time = None if status == statuses.NOT_SENT else entry.sent_at
+    if entry.is_earlier and time is not None:
+        detail = "; ".join(filter(None, [f"{status} on {time:%Y-%m-%d}", detail]))
+    return (status, detail, code, entry.is_earlier, chunk, entry.attempts, time)

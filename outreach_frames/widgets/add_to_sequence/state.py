@@ -15,7 +15,7 @@ from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.text import has_lone_surrogate, plural, printable, shorten
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.leads.cards import meaning_of, plan_facts, plan_headline
+from outreach_frames.leads.cards import counted_meanings, plan_facts, plan_headline
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.planning.mapping import EMAIL, MAILBOX, MAILBOXES, PROFNET_URL
 from outreach_frames.leads.planning.syntax import field_name
@@ -267,8 +267,9 @@ def outcome_content(
     leads = _identifiers(report.frame.iloc[shown.index], columns)
     return {
         "summary": [
-            [shown_as[name], int(count), *_meaning(name)]
-            for name, count, _ in summary.itertuples(index=False)
+            [shown_as[name], number, printable(meaning.means), meaning.next]
+            for name, count, earlier in summary.itertuples(index=False)
+            for number, _, meaning in counted_meanings(name, int(count), int(earlier))
         ],
         "status": status,
         "rows": [
@@ -288,11 +289,6 @@ def _identifiers(frame: pd.DataFrame, columns: Sequence[str | None]) -> list[str
         next((shorten(cell) for cell in row if isinstance(cell, str) and cell.strip()), "")
         for row in zip(*cells, strict=True)
     ]
-
-
-def _meaning(status: str) -> tuple[str, str]:
-    meaning = meaning_of(status)
-    return printable(meaning.means), meaning.next
 
 
 def _cell(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -41,6 +42,11 @@ def column(report: SubmissionReport, name: str = "status") -> list[Any]:
     """Return a column of a report's rows, by default the statuses; None for missing values."""
     cells = report.rows[name].astype(object)
     return cells.where(cells.notna(), None).tolist()
+
+
+def notes(report: SubmissionReport) -> list[str]:
+    """Return the details without the day of a recorded outcome."""
+    return [re.sub(r"^\w+ on \d{4}-\d\d-\d\d(; )?", "", text) for text in report.rows["detail"]]
 
 
 def pairs(*rows: tuple[str | None, str | None]) -> pd.DataFrame:

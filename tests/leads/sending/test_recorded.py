@@ -24,7 +24,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from tests import forked
 from tests import scripted as script
 from tests.examples import share_of_examples
-from tests.leads.sending.lead_service import added, column, connected, refused, serving
+from tests.leads.sending.lead_service import added, column, connected, notes, refused, serving
 from tests.scripted import Received, Reply, scripted
 
 Row = tuple[str | None, str | None]
@@ -190,7 +190,7 @@ def test_read_journal(path: Path, client: Client) -> None:
     same = ["status", "error_code", "chunk", "attempts", "sent_at"]
     pd.testing.assert_frame_equal(read[same].head(4), report.rows[same])
     elsewhere = "The service's message is only in the report of the run that received it."
-    assert report.rows["detail"][0] == elsewhere
+    assert notes(report)[0] == elsewhere
     lacking = "The service's response lacks the outcome."
     assert read["detail"].tolist() == [elsewhere, lacking, "", "", ""]
     assert read.attrs == {"sequence_id": "s1"}

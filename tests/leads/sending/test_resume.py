@@ -18,7 +18,7 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, column, serving, skipped
+from tests.leads.sending.lead_service import added, column, notes, serving, skipped
 from tests.scripted import Received, Reply, Service
 
 pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
@@ -243,7 +243,7 @@ def test_the_detail_names_a_different_identifier(
     with serving(added) as (_, client):
         add(client, first, path)
         report = add(client, [row], path)
-    assert (column(report), column(report, "detail")) == (["added"], [detail])
+    assert (column(report), notes(report)) == (["added"], [detail])
 
 
 @pytest.mark.parametrize(
