@@ -68,6 +68,7 @@ class SubmissionPlan(PreparedLeads):
         journal: str | Path | None = None,
         progress: bool | None = None,
         dry_run: bool = False,
+        send_again: Sequence[str] | None = None,
         client: Client | None = None,
     ) -> SubmissionReport:
         """Send this plan, and report each row's outcome.
@@ -80,6 +81,8 @@ class SubmissionPlan(PreparedLeads):
             Show a progress bar; by default for longer runs in a notebook or terminal.
         dry_run : bool
             Send nothing, and do not change the journal. Rows to send have the status `would_send`.
+        send_again : list of str, optional
+            Skips whose people are sent again, as for `df.outreach.add_to_sequence`.
         client : Client, optional
             Another connection to the same service, for example with a new token; by default the
             plan's client.
@@ -104,7 +107,14 @@ class SubmissionPlan(PreparedLeads):
         """
         with DeferredWarnings():
             warn_of_own_columns(self.frame)
-            return submit(self, journal=journal, progress=progress, dry_run=dry_run, client=client)
+            return submit(
+                self,
+                journal=journal,
+                progress=progress,
+                dry_run=dry_run,
+                send_again=send_again,
+                client=client,
+            )
 
     def _card(self) -> Card:
         remaining = self.only(unrecorded_rows(self))
@@ -316,6 +326,7 @@ def add_to_sequence(
     journal: str | Path | None = None,
     progress: bool | None = None,
     dry_run: bool = False,
+    send_again: Sequence[str] | None = None,
     client: Client | None = None,
 ) -> SubmissionReport:
     """Add the frame's valid rows to a sequence, and report each row's outcome.
@@ -369,6 +380,10 @@ def add_to_sequence(
         Show a progress bar; by default for longer runs in a notebook or terminal.
     dry_run : bool
         Check and report without sending. Rows to send have the status `would_send`.
+    send_again : list of str, optional
+        Skips of the service, such as ["recently_contacted"]: people whose recorded outcome is one
+        of these are sent again, once, by their first valid row. Nobody is sent again of whom a
+        lead is added, present, unknown, or skipped for a reason that is not named.
     client : Client, optional
         By default the client of the last `connect`.
 
@@ -422,7 +437,9 @@ def add_to_sequence(
             clean=clean,
             client=client,
         )
-        return plan.submit(journal=journal, progress=progress, dry_run=dry_run)
+        return plan.submit(
+            journal=journal, progress=progress, dry_run=dry_run, send_again=send_again
+        )
 
 
 def report(

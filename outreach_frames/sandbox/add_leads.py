@@ -97,6 +97,8 @@ SKIP_LISTS = tuple(
 
 
 EXCLUDED, RECENT, HERE, DRAFT, ACTIVE = SKIP_LISTS
+# The days after which a contact is no longer recent.
+RECENT_DAYS = 90
 
 
 def add_leads(
@@ -111,7 +113,7 @@ def add_leads(
     kept, duplicates = _drop_duplicates(submission.leads)
     skipped: dict[str, list[dict[str, str | None]]] = {name: [] for name in SKIP_LISTS}
     # Find all lists first, because adding a lead changes them.
-    lists = [_find_skip_list(lead, account, sequence["id"]) for lead in kept]
+    lists = [_find_skip_list(lead, store, sequence["id"]) for lead in kept]
     for lead, name in zip(kept, lists, strict=True):
         if name is not None:
             skipped[name].append(lead.reference)
@@ -147,9 +149,12 @@ def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[
     }
 
 
-def _find_skip_list(lead: Lead, account: Account, sequence_id: str) -> str | None:
+def _find_skip_list(lead: Lead, store: Store, sequence_id: str) -> str | None:
     """Return the name of the list that skips the lead, or None to add the lead."""
+    account = store.account
     places = {place for key in lead.keys for place in account.places.get(key, ())}
+    if store.days >= RECENT_DAYS:
+        places.discard(RECENT)
     names = {HERE if place == sequence_id else _list_of(account, place) for place in places}
     for name in SKIP_LISTS:
         is_overridden = lead.overrides.get(spec.CHECK_OVERRIDES.get(name, ""), False)

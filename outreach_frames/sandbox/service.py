@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from outreach_frames.sandbox.add_leads import EXCLUDED, RECENT
+from outreach_frames.sandbox.add_leads import EXCLUDED, RECENT, RECENT_DAYS
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
 from outreach_frames.sandbox.operations import Service
 from outreach_frames.sandbox.passing_time import MAX_DAYS, advance_world
@@ -56,7 +56,7 @@ class Sandbox:
     exclusion_list : list of dict
         The `email` and `profnet_url` of leads in the account's exclusion list.
     recently_contacted : list of dict
-        The `email` and `profnet_url` of recently contacted leads.
+        The `email` and `profnet_url` of recently contacted leads; none after 90 days.
     draft_leads : list of dict
         The `email` and `profnet_url` of leads in draft sequences.
     active_leads : list of dict
@@ -128,7 +128,7 @@ class Sandbox:
         email follows the addition within a day; at the rates of `set_response_rates`, an opening
         and a reply follow within 10 days. Events are dated at the real time of the addition, plus
         the days advanced since then. Event types are this sandbox's choice; clients must not rely
-        on them.
+        on them. After 90 days, nobody was contacted recently.
 
         The same seed and the same calls in the same order give the same world. If responses are
         cached, read with ``refresh=True`` afterwards.
@@ -163,6 +163,8 @@ class Sandbox:
             self._require_running()
             advance_world(self._service.store, days)
             self._service.people.reload()
+            if self._service.store.days >= RECENT_DAYS:
+                self.recently_contacted = []
             return self.today
 
     def set_response_rates(

@@ -11,11 +11,18 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import check_integer, near_names, suggestion
+from outreach_frames.common.arguments import (
+    check_integer,
+    check_list,
+    near_names,
+    similar,
+    suggestion,
+)
 from outreach_frames.common.text import listed, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
+from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
 from outreach_frames.tables.column_checks import column_of, require_name
 from outreach_frames.tables.columns import columns_like, columns_text, find_profile_urls
@@ -202,6 +209,29 @@ def _read_required(require: object, fields: Mapping[str, Hashable]) -> list[str]
             f"{listed(fields)}."
         )
     return [*require]
+
+
+def read_send_again(names: object) -> frozenset[str]:
+    """Return the statuses whose people are sent again; only skips of the service are allowed."""
+    if isinstance(names, str):
+        raise InvalidInputError(
+            f"send_again takes a list of statuses, for example send_again=[{quoted(names)}], not "
+            f"{quoted(names)}. Nothing was sent."
+        )
+    chosen = [] if names is None else check_list("send_again", names)
+    for name in chosen:
+        is_other = name in statuses.STATUSES or bool(similar(str(name), statuses.STATUSES))
+        if name not in statuses.SKIPPED and (is_other or not isinstance(name, str)):
+            hint = (
+                " report.retry_unknown() sends unknown rows again."
+                if name == statuses.UNKNOWN
+                else suggestion(str(name), statuses.SKIPPED)
+            )
+            raise InvalidInputError(
+                f"send_again takes skips of the service, such as {', '.join(statuses.SKIPPED)}, "
+                f"not {quoted(name)}.{hint} Nothing was sent."
+            )
+    return frozenset(map(str, chosen))
 
 
 def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:

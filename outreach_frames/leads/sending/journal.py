@@ -4,7 +4,8 @@ Each arrow is one durable transaction if there is a file:
 
     (none) --begin--> unknown --finish--> any status
 
-A run sends unrecorded, `rejected` and `not_sent` leads, and `unknown` leads only on request.
+A run sends unrecorded, `rejected` and `not_sent` leads, and skipped and `unknown` leads only on
+request.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Journal(AbstractContextManager["Journal"]):
         sequence: SequenceAddress,
         *,
         resend_unknown: bool = False,
+        send_again: frozenset[str] = frozenset(),
         dry_run: bool = False,
     ) -> None:
         self._frame, self._memory = frame, memory
@@ -90,6 +92,7 @@ class Journal(AbstractContextManager["Journal"]):
                     people.leads,
                     self._digests,
                     resend_unknown=resend_unknown,
+                    send_again=send_again,
                 )
                 if not dry_run:
                     self._record(self._links(), InvalidInputError)

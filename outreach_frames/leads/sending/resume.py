@@ -17,7 +17,7 @@ import pandas as pd
 from msgspec.structs import replace
 
 from outreach_frames import spec
-from outreach_frames.identity.persons import Rows, first_rows, first_valid_rows
+from outreach_frames.identity.persons import Mask, Rows, first_rows, first_valid_rows
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import CheckedFrame
@@ -60,8 +60,11 @@ def resume(
     digests: Digests,
     *,
     resend_unknown: bool = False,
+    send_again: frozenset[str] = frozenset(),
 ) -> Resumption:
     """Decide which rows are sent; with `resend_unknown`, only unknown rows.
+
+    People are sent again whose recorded leads all have a status in `send_again`.
 
     `identifiers` has each row's identifiers. `leads` are in the order of their first sends.
     """
@@ -72,9 +75,17 @@ def resume(
     resumption = Resumption(np.array([], dtype=np.int64), np.arange(len(is_valid)))
     new_rows = _add_new_persons(frame, people, resumption)
     rows_to_send = [] if resend_unknown else new_rows
+    sent_again = {} if resend_unknown else people.rows_to_send_again(is_valid, send_again)
+    for valid_rows in sent_again.values():
+        row = valid_rows[0]
+        rows_to_send.append(row)
+        resumption.leads[row] = people.lead_of_row[row]
+        resumption.kept[valid_rows] = row
     resent_persons: set[int] = set()
     for rows in people.rows_of_leads():
         lead, person = people.lead_of_row[rows[0]], int(people.person_of_row[rows[0]])
+        if person in sent_again:
+            continue
         # An invalid row of a person with a valid row is only the row that was sent, or invalid.
         rows_of_record = [
             row
@@ -208,6 +219,18 @@ class _PersonLeads:
     def find_refused_lead(self, row: int) -> Lead | None:
         """Return the lead that was refused with the email and URL of a row."""
         return self._refused.get(self._identifiers[row])
+
+    def rows_to_send_again(
+        self, is_valid: Mask, send_again: frozenset[str]
+    ) -> dict[int, list[int]]:
+        """Return the valid rows of each person whose leads all have one of these statuses."""
+        rows: dict[int, list[int]] = {}
+        for row in filter(is_valid.item, self.lead_of_row if send_again else ()):
+            person = int(self.person_of_row[row])
+            leads = self._leads_of_person[person].values()
+            if all(lead.entry.outcome.status in send_again for lead in leads):
+                rows.setdefault(person, []).append(row)
+        return rows
 
     def count_in_sequence(self, person: int) -> int:
         """Count a person's leads that are or may be in the sequence."""

@@ -23,6 +23,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import row_notes
+from outreach_frames.leads.planning.mapping import read_send_again
 from outreach_frames.leads.prepared import CheckedFrame, Positions, PreparedLeads, RunTarget
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
@@ -49,6 +50,7 @@ def submit(
     dry_run: bool = False,
     watch: Monitor | None = None,
     client: Client | None = None,
+    send_again: Sequence[str] | None = None,
 ) -> SubmissionReport:
     """Send a plan, and report all rows; raise only if nothing was sent.
 
@@ -62,21 +64,27 @@ def submit(
     ...     submit(plan).rows["status"].tolist()
     ['added']
     """
+    named = read_send_again(send_again)
     path = _journal_path(plan, journal)
     to_use = client or plan.client or connect.current()
     is_connected = to_use is not None and not to_use.closed
     # Without rows to send and without a journal to extend, no connection is needed.
     if dry_run or (path is None and not len(plan.positions) and not is_connected):
-        return _report_preview(plan, path, client, dry_run=dry_run)
+        return _report_preview(plan, path, client, dry_run=dry_run, send_again=named)
     client = _client_of(plan.client, client)
-    return _PlanRun(plan, client, path, progress=progress, watch=watch).run()
+    return _PlanRun(plan, client, path, progress=progress, watch=watch, send_again=named).run()
 
 
 def _report_preview(
-    plan: PreparedLeads, path: Path | None, client: Client | None, *, dry_run: bool
+    plan: PreparedLeads,
+    path: Path | None,
+    client: Client | None,
+    *,
+    dry_run: bool,
+    send_again: frozenset[str],
 ) -> SubmissionReport:
     """Report a dry run, or a plan without rows to send and without a connection."""
-    journal = preview(plan, path, client)
+    journal = preview(plan, path, client, send_again)
     ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
     entries = journal.entries() | dict.fromkeys(
         _planned(plan, journal.resumption.rows).tolist(), ready
@@ -89,16 +97,19 @@ def _report_preview(
     return report
 
 
-def preview(plan: PreparedLeads, path: Path | None, client: Client | None = None) -> Journal:
+def preview(
+    plan: PreparedLeads,
+    path: Path | None,
+    client: Client | None = None,
+    send_again: frozenset[str] = frozenset(),
+) -> Journal:
     """Return a closed journal with what a run would do with each row; the file is unchanged."""
     client, path = client or plan.client or connect.current(), path and locate(path)
-    with _open(plan, path, client, dry_run=True) as journal:
+    with _open(plan, path, client, dry_run=True, send_again=send_again) as journal:
         return journal
 
 
-def _open(
-    plan: PreparedLeads, path: Path | None, client: Client | None, **options: bool
-) -> Journal:
+def _open(plan: PreparedLeads, path: Path | None, client: Client | None, **options: Any) -> Journal:
     """Open the journal of a run; only dry runs may lack a client."""
     base_url = None if client is None else client.base_url
     used = plan.runs[-1].base_url if plan.runs else None
@@ -171,12 +182,15 @@ class _PlanRun:
     watch: Monitor | None
     earlier: Mapping[int, Entry] | None = None
     notes: Sequence[str] = ()
+    # The statuses whose people are sent again.
+    send_again: frozenset[str] = frozenset()
 
     def run(self) -> SubmissionReport:
         """Send the remaining rows, and report all rows."""
         # Hold signals until the report exists, so that Ctrl-C cannot lose the report.
         with HeldSignals() as signals, ExitStack() as stack:
-            opened = _open(self.plan, self.path, self.client, resend_unknown=self._is_retry)
+            options = {"resend_unknown": self._is_retry, "send_again": self.send_again}
+            opened = _open(self.plan, self.path, self.client, **options)
             journal = stack.enter_context(opened)
             self.plan.runs.append(RunTarget(self.client.base_url, self.path))
             run = self._make_run(journal)

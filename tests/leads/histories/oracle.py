@@ -322,7 +322,7 @@ class Oracle:
         for email, url in (row.pair for row in self.run.rows[len(run.rows) :]):
             changed |= {known[email, None], known[None, url]}
         for row, status, now in zip(run.rows, before, statuses, strict=False):
-            if status != now and known[row.pair] not in changed:
+            if row.is_valid and status != now and known[row.pair] not in changed:
                 self.fail("shifted", f"{row.email}, {row.url} was {status} and is {now}")
 
 

@@ -46,7 +46,7 @@ def sent(service: Service) -> list[list[Row]]:
 
 
 def add(
-    client: Client, rows: Iterable[Row], path: Path, go: Any = None, **options: Any
+    client: Client, rows: Iterable[Row], path: Path | None, go: Any = None, **options: Any
 ) -> SubmissionReport:
     """Add rows to a sequence; `go` is an additional column."""
     frame = frame_of(rows)
@@ -475,3 +475,99 @@ def test_rows_with_one_wrong_url_keep_their_outcomes(path: Path) -> None:
             assert column(report) == ["recently_contacted", "added", "unknown"]
         assert len(sent(service)) == 3
         assert column(add(client, [(None, wrong)], path)) == ["added"]
+
+
+RECENT = skipped("recently_contacted_and_skipped")
+EXCLUDED = skipped("in_exclusion_list_and_skipped")
+
+
+def again(client: Client, rows: list[Row], path: Path | None, **options: Any) -> SubmissionReport:
+    """Add rows, and send recently contacted people again."""
+    return add(client, rows, path, send_again=["recently_contacted"], **options)
+
+
+class TestSendAgain:
+    """People whose recorded outcome is a named skip are sent again."""
+
+    @pytest.mark.parametrize("with_file", [True, False])
+    def test_a_skip_is_asked_again_once(self, with_file: bool, path: Path) -> None:
+        """The first valid row is sent once per run; who was added meanwhile is not sent again."""
+        journal = path if with_file else None
+        with serving(RECENT, added, RECENT, added) as (service, client):
+            rows: list[Row] = [(A, None), (B, None)]
+            add(client, rows[:1], journal)
+            assert column(add(client, rows, journal)) == ["recently_contacted", "added"]
+            assert len(sent(service)) == 2
+            # The same person in other rows, and a row that is invalid now.
+            rows = [("x@", None), (A2, U), (A, U), (A, None), (B, None)]
+            report = again(client, rows, journal, dry_run=True)
+            duplicate = "duplicate_in_frame"
+            assert column(report) == ["invalid", "would_send", *[duplicate] * 2, "added"]
+            report = again(client, rows, journal)
+            assert column(report)[2:] == [duplicate, duplicate, "added"]
+            assert sent(service)[2:] == [[(A2, U)]]
+            assert column(again(client, rows, journal))[1] == "added"
+            assert column(again(client, rows, journal))[1] == "added"
+            assert len(sent(service)) == 4
+
+    def test_another_skip_or_lead_of_a_person_prevents_it(self, path: Path) -> None:
+        """Nobody is sent again of whom a lead is added, unknown or skipped for another reason."""
+        with serving(RECENT, EXCLUDED, added, script.reset()) as (service, client):
+            add(client, [(A, None)], path)
+            add(client, [(B, None)], path)
+            add(client, [(None, U)], path)
+            add(client, [(None, V)], path)
+            posts = len(sent(service))
+            # A row that links the skipped person to another recorded lead.
+            for url in (U, V):
+                report = again(client, [(A, None), (A, url), (None, url)], path, dry_run=True)
+                assert "would_send" not in column(report)
+            assert column(again(client, [(B, None)], path)) == ["in_exclusion_list"]
+            assert len(sent(service)) == posts
+            named = ["recently_contacted", "in_exclusion_list"]
+            report = add(client, [(A, None), (B, None)], path, send_again=named, dry_run=True)
+            assert column(report) == ["would_send"] * 2
+
+    @pytest.mark.parametrize(
+        ("reply", "status", "recorded"),
+        [
+            (script.reset(), "unknown", "unknown"),
+            (script.json({"error": "odd"}, 400), "rejected", "recently_contacted"),
+            (script.json({}, 401), "not_sent", "recently_contacted"),
+            (EXCLUDED, "in_exclusion_list", "in_exclusion_list"),
+        ],
+        ids=["no answer", "refused", "stopped", "another skip"],
+    )
+    def test_the_send_is_an_event_of_the_lead(
+        self, reply: Any, status: str, recorded: str, path: Path
+    ) -> None:
+        """No answer makes the lead unknown, an answer is its outcome, a refusal changes nothing."""
+        with serving(RECENT, reply, added, added) as (service, client):
+            add(client, [(A, None)], path)
+            report = again(client, [(A, None)], path)
+            assert column(report) == [status]
+            assert column(frame_of([(A, None)]).outreach.report(journal=path)) == [recorded]
+            following = again(client, [(A, None)], path)
+            is_sent_again = recorded == "recently_contacted"
+            assert len(sent(service)) == 2 + is_sent_again
+            assert column(following) == ["added" if is_sent_again else recorded]
+            if status == "unknown":
+                assert column(report.retry_unknown()) == ["added"]
+
+    @pytest.mark.parametrize(
+        ("names", "words"),
+        [
+            ("recently_contacted", "takes a list"),
+            (["unknown"], "retry_unknown"),
+            *((["added"], "takes skips"), (["present"], "takes skips"), (["rejected"], "takes")),
+            (["recently_contactd"], "Did you mean 'recently_contacted'"),
+            *(([5], "takes skips"), (["duplicate_in_frame"], "takes skips")),
+        ],
+    )
+    def test_only_skips_are_accepted(self, names: Any, words: str, path: Path) -> None:
+        """Another status, or a text in place of a list, is an error before the first request."""
+        with serving() as (service, client):
+            with pytest.raises(InvalidInputError, match=f"{words}.*Nothing was sent"):
+                add(client, [(A, None)], path, send_again=names)
+            assert not sent(service)
+            assert not path.exists()
