@@ -182,7 +182,8 @@ class Oracle:
         """Check that a skipped person is sent again only with the override for that list."""
         skipped = {one.known for one in earlier if one.is_skipped}
         carried = {status for status, name in OVERRIDES.items() if name in lead.carries}
-        if earlier and earlier[-1].is_skipped and not skipped & carried:
+        is_named = bool(earlier) and earlier[-1].known in self.run.send_again
+        if earlier and earlier[-1].is_skipped and not skipped & carried and not is_named:
             self.fail("skipped", f"{lead.texts} is sent, and its person was {skipped}")
 
     def _judge_report(self, statuses: Sequence[str], details: Sequence[str]) -> None:
@@ -273,10 +274,10 @@ class Oracle:
                     (rows[0].texts, rows[0].note)
                 }
             else:
-                is_due = not any(
-                    one.may_have_acted
-                    or (one.is_skipped and OVERRIDES.get(one.known) not in self.run.carries)
-                    for one in before
+                skips = [one for one in before if one.is_skipped]
+                is_due = not any(one.may_have_acted for one in before) and (
+                    all(OVERRIDES.get(one.known) in self.run.carries for one in skips)
+                    or all(one.known in self.run.send_again for one in skips)
                 )
             if is_due and len(sent) == len(before):
                 self.fail("missing", f"{[row.texts for row in rows]} was not sent")
@@ -288,7 +289,7 @@ class Oracle:
         """
         run, before = self._reports.get(self.number - 1, (Run(""), ()))
         is_same = Counter(run.rows) == Counter(self.run.rows)
-        is_same &= run.carries == self.run.carries
+        is_same &= run.carries == self.run.carries and not self.run.send_again
         if not is_same or self.run.how == "retry" or RETRYABLE & {*before, *statuses}:
             return
         sent = [one for one in self.sent if one.run == self.number]

@@ -103,7 +103,8 @@ class _Player:
         plan = of.outreach(frame_of(run)).plan("s1", client=client, **options_of(run))
         self.plans.insert(0, (run, plan))
         self.oracle.begin(run)
-        self.end(run, plan.submit(journal=self.file_of(run), progress=False))
+        options: dict[str, Any] = {"progress": False, "send_again": [*run.send_again]}
+        self.end(run, plan.submit(journal=self.file_of(run), **options))
 
     def again(self, run: Run, client: Client) -> None:
         """Submit an earlier plan again, with its unchanged frame."""
@@ -111,8 +112,9 @@ class _Player:
             former, plan = self.plans[run.pick % len(self.plans)]
             run = repeated(run, former)
             self.oracle.begin(run)
-            journal = self.file_of(run)
-            self.end(run, plan.submit(journal=journal, progress=False, client=client))
+            options: dict[str, Any] = {"client": client, "send_again": [*run.send_again]}
+            report = plan.submit(journal=self.file_of(run), progress=False, **options)
+            self.end(run, report)
 
     def retry(self, run: Run, client: Client) -> None:
         """Resend the unknown rows of an earlier report."""
@@ -253,4 +255,5 @@ def add(run: Run, client: Client, journal: Path | None, **more: Any) -> Any:
     """Add a run's rows to the sequence."""
     frame = of.outreach(frame_of(run))
     options = {"journal": journal, "client": client, "progress": False, **options_of(run)}
+    options["send_again"] = [*run.send_again]
     return frame.add_to_sequence("s1", **options, **more)

@@ -31,6 +31,8 @@ PLACEHOLDERS = ("n/a", "https://www.profnet.example/in/Unknown/")
 # A data field with this text is too long, so that the row is invalid.
 TOO_LONG = "x" * 1025
 FILES = ("journal", "other")
+# Skips of stories.
+SKIPS = ("recently_contacted", "in_exclusion_list", "in_other_active_sequences")
 
 Pair = tuple[str | None, str | None]
 
@@ -81,6 +83,8 @@ class Run(NamedTuple):
     chunk_size: int = 250
     # The overrides of all rows.
     carries: frozenset[str] = frozenset()
+    # The skips whose people are sent again.
+    send_again: frozenset[str] = frozenset()
     # The index of the earlier report or plan to use, the latest first.
     pick: int = 0
     # How many runs ago the frame began with these rows, if only a column was shifted since.
@@ -242,6 +246,9 @@ class _Author:
             library=rng.choice([*DTYPES, *LIBRARIES]),
             chunk_size=rng.choice([1, 2, 3, 5, 250]),
             carries=carries,
+            send_again=frozenset(rng.sample(SKIPS, rng.choice([0, 0, 1, 2])))
+            if how in ("cell", "plan", "again", "dry")
+            else frozenset(),
             pick=rng.choice([0, 0, 1, 2]),
             file=FILES[0] if self.is_filed else rng.choice(self.files),
             token=rng.choice(["token", "token", "token", "another-token"]),
