@@ -17,8 +17,10 @@ from outreach_frames import spec
 from outreach_frames.cli import main
 from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
+from outreach_frames.leads.sending import memory
 from outreach_frames.sandbox import Sandbox
 from tests import forked, scripted
+from tests.leads.sending.lead_service import added
 
 CONFERENCE = Path(__file__).parents[1] / "data" / "conference_leads.csv"
 COLUMNS = ["--email", "E-Mail Address ", "--profnet-url", "Profile link (optional)"]
@@ -407,3 +409,46 @@ def test_a_mailbox_per_row(
     assert main(command) == 4
     out = " ".join(capsys.readouterr().out.split())
     assert "no mailbox or user called 'x@y.example'. The users: " in out
+
+
+def test_unknown_rows_are_retried_by_another_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--retry-unknown sends only the rows that the journal has as unknown; code 4 while any is."""
+    path, journal = leads_file(tmp_path, "a@x.example"), str(tmp_path / "j")
+    command = ["add-leads", str(path), "--sequence", "s1"]
+    posts = [scripted.reset(), scripted.reset(), added]
+
+    def reply(request: scripted.Received) -> scripted.Reply:
+        answer = posts.pop(0) if request.method == "POST" else scripted.json({"sequences": []})
+        return answer(request) if callable(answer) else answer
+
+    with scripted.scripted(reply) as service, warnings.catch_warnings(action="ignore"):
+        monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
+        assert main([*command, "--journal", journal]) == 4
+        leads_file(tmp_path, "a@x.example", "b@x.example")
+        assert main([*command, "--retry-unknown"]) == 2
+        assert "--retry-unknown needs --journal" in " ".join(capsys.readouterr().err.split())
+        command += ["--journal", journal, "--retry-unknown"]
+        assert main([*command, "--dry-run"]) == 2
+        for code in (4, 0):
+            memory.clear()  # as in another process
+            assert main(command) == code
+        sent = [one.json["leads"] for one in service.requests if one.method == "POST"]
+        assert sent == [[{"email": "a@x.example"}]] * 3
+        assert main([*command[:-3], "--journal", str(tmp_path / "none"), "--retry-unknown"]) == 2
+
+
+def test_skipped_people_are_sent_again(
+    tmp_path: Path, sandbox: Sandbox, sequence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--send-again sends recorded skips again; another status is an error."""
+    path = leads_file(tmp_path, sandbox.recently_contacted[0]["email"])
+    command = ["add-leads", str(path), "--sequence", sequence, "--journal", str(tmp_path / "j")]
+    with warnings.catch_warnings(action="ignore"):
+        assert main(command) == 4
+        assert main([*command, "--dry-run"]) == 4
+        assert main([*command, "--dry-run", "--send-again", "recently_contacted"]) == 0
+        capsys.readouterr()
+        assert main([*command, "--send-again", "unknown"]) == 2
+    assert "Nothing was sent" in " ".join(capsys.readouterr().err.split())

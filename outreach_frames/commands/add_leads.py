@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -23,7 +24,16 @@ from outreach_frames.commands.terminal import print_card, print_text, signals_as
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.leads.statuses import ADDED, DRY_RUN_KINDS, INVALID, PRESENT, WOULD_SEND
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.submit import retry_unknown
+from outreach_frames.leads.statuses import (
+    ADDED,
+    DRY_RUN_KINDS,
+    INVALID,
+    PRESENT,
+    UNKNOWN,
+    WOULD_SEND,
+)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -35,10 +45,10 @@ def _run(options: argparse.Namespace) -> int:
     with connected(options), signals_as_ctrl_c():
         last = of.last_report()
         try:
-            report = leads.add_to_sequence(
-                **arguments_of(leads.add_to_sequence, options)
-                | {"data": data, "overrides": overrides}
-            )
+            given = arguments_of(leads.add_to_sequence, options)
+            given |= {"data": data, "overrides": overrides}
+            add = partial(_retry, leads) if options.retry_unknown else leads.add_to_sequence
+            report = add(**given)
         except KeyboardInterrupt:
             report = of.last_report()
             if report is None or report is last:
@@ -58,8 +68,22 @@ def _run(options: argparse.Namespace) -> int:
         print_text(f"Each row with its outcome: {options.results}")
     else:
         print_text("--results FOLDER writes each row with its outcome to a file.")
+    if options.retry_unknown:
+        return EXIT_NOT_ALL_ADDED if report.rows["status"].eq(UNKNOWN).any() else EXIT_OK
     good = [ADDED, PRESENT, *([WOULD_SEND, INVALID] if options.dry_run else [])]
     return EXIT_OK if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
+
+
+def _retry(leads: Any, **given: Any) -> SubmissionReport:
+    """Send only the rows whose outcome the journal has as unknown."""
+    unused = [name for name in ("dry_run", "send_again") if given.pop(name, None)]
+    journal, progress = given.pop("journal", None), given.pop("progress", None)
+    if unused or journal is None:
+        raise InvalidInputError(
+            "--retry-unknown needs --journal, and takes neither --dry-run nor --send-again. "
+            "Nothing was sent."
+        )
+    return retry_unknown(leads.plan(**given), journal, progress=progress)
 
 
 def _check_results(folder: Path, *others: str | None) -> None:
@@ -114,10 +138,16 @@ ADD_LEADS: Final = Command(
             help=", ".join(spec.OVERRIDE_NAMES),
         ),
         option(
+            "--retry-unknown",
+            action="store_true",
+            help="send only the rows that the journal records as unknown",
+        ),
+        option(
             "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
         ),
     ],
     description="Check the rows of a CSV, Excel or Parquet file, add the valid ones to a "
     "sequence, and report each row's outcome. The exit code is 4 if some rows were not added, or "
-    "in a dry run if some valid rows would not be sent.",
+    "in a dry run if some valid rows would not be sent, or with --retry-unknown while rows remain "
+    "unknown.",
 )

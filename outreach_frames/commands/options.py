@@ -66,6 +66,11 @@ def _filter_name(option_name: str) -> str:
 _VALUE_NAMES: Final = {"Hashable": "COLUMN", "ListOfText": "VALUE", "int": "N", "float": "N"}
 # Settings of `add_argument` for parameters that are written or described differently in a shell.
 _SETTINGS: Final[dict[str, dict[str, Any]]] = {
+    "send_again": {
+        "metavar": "STATUS",
+        "help": "skips of the service, such as recently_contacted: people whose recorded outcome "
+        "is one of these are sent again",
+    },
     "by": {"metavar": "FILTER", "type": _filter_name},
     "columns": {"help": "only these columns, in this order, separated by spaces or commas"},
     "data": {

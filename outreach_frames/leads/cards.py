@@ -236,10 +236,10 @@ def report_card(
             for status, count, meaning, details in _meanings(rows, summary)
         ],
         alert="" if error is None else str(error),
-        details=[Details("Other messages of the service", _first_lines(notes, "report.notes"))],
+        details=[Details("Other messages", _first_lines(notes, "report.notes"))],
         advice=(
             "Rows with outcomes: report.frame; as files: report.to_csv(folder); "
-            "the service's other messages: report.notes."
+            "the other messages: report.notes."
         ),
     )
 

@@ -175,22 +175,23 @@ class EventStore:
     def __init__(self) -> None:
         # All events in the order of adding.
         self.log: list[Event] = []
-        self._events: dict[LeadId, tuple[Event, ...]] = {}
+        self._ids: set[EventId] = set()
+        self._events: dict[LeadId, list[Event]] = {}
         self._leads_with: dict[Digest, tuple[LeadId, ...]] = {}
         self.last_number: int = 0
         self.last_chunk: int = 0
 
-    def events_of(self, lead: LeadId) -> tuple[Event, ...]:
+    def events_of(self, lead: LeadId) -> Sequence[Event]:
         """Return the events of a lead."""
         return self._events.get(lead, ())
 
     def add(self, events: Iterable[Event]) -> None:
         """Add events, except those that the store has."""
         for event in events:
-            known = self._events.get(event.lead, ())
-            if event.id in [other.id for other in known]:
+            if event.id in self._ids:
                 continue
-            self._events[event.lead] = (*known, event)
+            self._ids.add(event.id)
+            self._events.setdefault(event.lead, []).append(event)
             self.log.append(event)
             self.last_number = max(self.last_number, event.number)
             if not isinstance(event, OutcomeEvent):
@@ -221,10 +222,9 @@ class EventStore:
 
 
 class RecordedPeople(NamedTuple):
-    """The leads of some people in the order of their first sends, and their events."""
+    """The leads of some people in the order of their first sends, and their identifiers."""
 
     leads: list[Lead]
-    events: dict[LeadId, tuple[Event, ...]]
     identifiers: set[Digest]
 
 
@@ -235,24 +235,21 @@ def find_recorded_people(identifiers: Iterable[Digest], *stores: EventStore) -> 
     to no further lead.
     """
     leads: dict[LeadId, Lead] = {}
-    events: dict[LeadId, tuple[Event, ...]] = {}
     known = new = set(identifiers)
     while new:
         new_leads = {lead for store in stores for lead in store.leads_with(new)} - leads.keys()
-        for lead in new_leads:
-            events[lead] = _unite(lead, stores)
-            leads[lead] = lead_of(events[lead])
+        leads |= {lead: lead_of(_unite(lead, stores)) for lead in new_leads}
         reached = (leads[lead] for lead in new_leads if leads[lead].is_reached)
         new = identifiers_of(reached) - known
         known = known | new
-    return RecordedPeople(sorted(leads.values(), key=_BEGUN), events, known)
+    return RecordedPeople(sorted(leads.values(), key=_BEGUN), known)
 
 
-def _unite(lead: LeadId, stores: Sequence[EventStore]) -> tuple[Event, ...]:
+def _unite(lead: LeadId, stores: Sequence[EventStore]) -> Sequence[Event]:
     if len(stores) == 1:
         return stores[0].events_of(lead)
     by_id = {event.id: event for store in stores for event in store.events_of(lead)}
-    return tuple(by_id.values())
+    return [*by_id.values()]
 
 
 def identifiers_of(leads: Iterable[Lead]) -> set[Digest]:

@@ -288,7 +288,9 @@ class _Comparison:
         """Return the row most similar to the row sent as this lead."""
         if len(rows) == 1:
             return rows[0]
-        recorded = [row.identifiers for row in lead.rows]
+        places: dict[RowIdentifiers, int] = {}
+        for recorded_row in lead.rows:
+            places.setdefault(recorded_row.identifiers, len(places))
 
         def distance(row: int) -> tuple[int, ...]:
             own = self._identifiers[row]
@@ -296,7 +298,7 @@ class _Comparison:
             is_moved = self._contents[row].mailbox != lead.send.content.mailbox
             is_changed = bool(self.changed_texts(lead, row))
             # Rows recorded first, so that later rows do not change the choice.
-            place = [*recorded, own].index(own)
+            place = places.get(own, len(places))
             return is_other, is_moved, not self.is_valid[row], is_changed, place
 
         return min(rows, key=distance)

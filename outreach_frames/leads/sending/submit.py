@@ -123,6 +123,16 @@ def _open(plan: PreparedLeads, path: Path | None, client: Client | None, **optio
     return Journal(plan, memory, path, sequence, **options)
 
 
+def retry_unknown(
+    plan: PreparedLeads, journal: str | Path, *, progress: bool | None = None
+) -> SubmissionReport:
+    """Send only the rows that a journal records as unknown, as a report's `retry_unknown` does."""
+    require_readable_file(expanded(journal))
+    path = _journal_path(plan, journal)
+    client = _client_of(plan.client, None)
+    return _PlanRun(plan, client, path, progress=progress, watch=None, earlier={}).run()
+
+
 def unrecorded_rows(plan: PreparedLeads) -> Positions:
     """Return the rows that a run would send now; all planned rows if the journal is unreadable."""
     try:
