@@ -21,6 +21,7 @@ from tests.leads.sending.lead_service import (
     added,
     column,
     connected,
+    notes,
     refused,
     sent,
     serving,
@@ -57,7 +58,7 @@ def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
         assert column(read) == ["added"] * 2
         assert column(read, "sent_at") == column(of.last_report(), "sent_at")  # type: ignore[arg-type]
         memory.clear()
-        assert column(add(client, A, B, journal=journal), "detail") == [""] * 2
+        assert notes(add(client, A, B, journal=journal)) == [""] * 2
         assert column(add(client, B, A)) == ["added"] * 2
         assert len(sent(service)) == 2
 
