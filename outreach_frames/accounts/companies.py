@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.arguments import check_list
-from outreach_frames.common.placeholders import NO_COMPANIES
+from outreach_frames.common.placeholders import are_companies
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.identity.cells import texts_of
@@ -71,9 +71,7 @@ def id_keys(texts: pa.Array) -> pa.Array:
 
 
 def _name_keys(texts: pa.Array) -> pa.Array:
-    lowered = pc.utf8_lower(texts)
-    is_placeholder = pc.is_in(lowered, value_set=pa.array(sorted(NO_COMPANIES), texts.type))
-    return pc.if_else(is_placeholder, pa.scalar(None, texts.type), lowered)
+    return pc.if_else(are_companies(texts), pc.utf8_lower(texts), pa.scalar(None, texts.type))
 
 
 def _company_url_keys(urls: pa.Array) -> pa.Array:

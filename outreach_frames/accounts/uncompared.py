@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import near_names
-from outreach_frames.common.placeholders import PLACEHOLDERS
+from outreach_frames.common.placeholders import are_filled
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.identity.cells import Cells, texts_of
 from outreach_frames.identity.keys import certain_keys, email_cells, profnet_url_cells
@@ -59,11 +59,11 @@ def _count_cells(kind: str, column: pd.Series[Any]) -> int:
     read, part = _READINGS[kind]
     # Most columns are ruled out by some of their rows.
     some = texts_of(column.iloc[:: len(column) // _SAMPLE + 1])
-    filled = some.filter(_are_filled(some))
+    filled = some.filter(are_filled(strip_texts(some)))
     if len(filled) >= _FEW_CELLS and not pc.any(pc.match_substring(filled, part)).as_py():
         return 0
     texts = texts_of(column)
-    number_filled = pc.sum(_are_filled(texts)).as_py() or 0
+    number_filled = pc.sum(are_filled(strip_texts(texts))).as_py() or 0
     cells = read(texts)
     keys = cells.keys if kind == spec.LEAD_IDENTIFIERS[0] else certain_keys(cells.keys)
     rows = np.repeat(np.arange(len(texts)), cells.counts)
@@ -74,12 +74,6 @@ def _count_cells(kind: str, column: pd.Series[Any]) -> int:
     distinct = pc.count_distinct(keys).as_py()
     is_repeated = number_filled >= _MANY_CELLS and 2 * distinct < number_filled
     return 0 if 2 * number < number_filled or is_repeated else number
-
-
-def _are_filled(texts: pa.Array) -> pa.Array:
-    """Return whether each text is neither missing or blank nor a placeholder."""
-    words = pc.utf8_lower(strip_texts(texts))
-    return pc.invert(pc.is_in(words, pa.array(["", *sorted(PLACEHOLDERS), None], words.type)))
 
 
 def describe_columns(table: str, columns: dict[Hashable, int]) -> list[str]:

@@ -30,8 +30,8 @@ _MISSING: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
 _DATA_PLACEHOLDERS: Final = (
     "n/a|tbd|tba|unknown|undefined|missing|not available|(blank)|[blank]|?|-|--|.|..|x|xxx"
 )
-# Companies are called X.
-NO_COMPANIES: Final = (PLACEHOLDERS - {"x"}) | {text.lower() for text in _ERRORS.split("|")}
+# Texts that leave a cell of names or identifiers empty, in lower case.
+_EMPTY: Final = PLACEHOLDERS | {*_DATA_PLACEHOLDERS.split("|"), ""}
 
 
 def are_missing_texts(texts: pa.Array) -> pa.Array:
@@ -48,3 +48,18 @@ def are_placeholder_texts(texts: pa.Array) -> pa.Array:
     """Return whether each text of a data field is a placeholder that somebody wrote."""
     placeholders = pa.array(_DATA_PLACEHOLDERS.split("|"), texts.type)
     return pc.is_in(pc.utf8_lower(texts), placeholders)
+
+
+def are_filled(texts: pa.Array) -> pa.Array:
+    """Return whether each text of names or identifiers is neither missing nor a placeholder.
+
+    >>> are_filled(pa.array(["Acme", "#REF!", "NaT", "[blank]", "", None])).to_pylist()
+    [True, False, False, False, False, False]
+    """
+    empty = pc.is_in(pc.utf8_lower(texts), pa.array([*sorted(_EMPTY), None], texts.type))
+    return pc.invert(pc.or_(empty, are_missing_texts(texts)))
+
+
+def are_companies(texts: pa.Array) -> pa.Array:
+    """Return whether each text is filled, as `are_filled`, or X, which companies are called."""
+    return pc.or_(are_filled(texts), pc.equal(pc.utf8_lower(texts), "x").fill_null(False))

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.placeholders import (
-    NO_COMPANIES,
     PLACEHOLDER_EMAILS,
     PLACEHOLDER_NAMES,
+    are_companies,
 )
 from outreach_frames.common.text import BLANKS, hidden_in, strip_blanks, visible
 from outreach_frames.common.web_addresses import split_address
@@ -449,8 +449,7 @@ def company_name_cells(texts: pa.Array) -> Cells:
 def _company_names(texts: pa.Array) -> pa.Array:
     """Return the keys of names; missing for placeholders."""
     keys = filled_texts(company_name_keys(texts))
-    placeholders = pa.array(sorted(NO_COMPANIES), keys.type)
-    return _keep(keys, pc.invert(pc.is_in(pc.utf8_lower(strip_texts(texts)), placeholders)))
+    return _keep(keys, are_companies(strip_texts(texts)))
 
 
 def _company_names_in(text: str) -> Reading:

@@ -619,12 +619,12 @@ def test_a_cell_that_is_not_one_company_is_invalid() -> None:
 
 def test_a_company_may_be_called_x() -> None:
     """X is the name of a company; a placeholder or an error of a spreadsheet is none."""
-    names = ["X", "xxx", "#N/A", "Loading...", "tbd"]
+    names = ["X", "xxx", "#N/A", "Loading...", "tbd", "(blank)", "[Blank]", "NaT"]
     with scripted(lambda _: search_result([], total=0)) as service, connected(service):
         told = pd.DataFrame({"name": names}).outreach.find_people(company_name="name")
-    assert told.accounts["account_status"].tolist() == ["nobody", *["invalid"] * 4]
+    assert told.accounts["account_status"].tolist() == ["nobody", *["invalid"] * 7]
     assert of.keys.company_name(names).tolist()[0] == "x"
-    assert of.keys.company_name(names).isna().tolist() == [False, *[True] * 4]
+    assert of.keys.company_name(names).isna().tolist() == [False, *[True] * 7]
 
 
 def test_the_most_reliable_column_is_searched() -> None:
