@@ -232,29 +232,31 @@ def _names_and_limits(given: Any, limit: int | None) -> tuple[list[str], list[in
     if limit is not None:
         raise InvalidInputError("A dict or frame has a limit for each mailbox. Omit limit=.")
     names = check_ids("mailboxes", names)
-    if empty := [place for place, value in enumerate(limits) if is_missing(value)]:
+    numbers = [*map(_whole_number, limits)]
+    if empty := [place for place, number in enumerate(numbers) if number is None]:
         raise InvalidInputError(
             f"{plural(len(empty), 'mailbox has', 'mailboxes have')} no limit, such as "
             f"{quoted(names[empty[0]])} ({format_positions(empty)}). Fill in the limits, or drop "
             "the rows."
         )
     return names, [
-        check_integer(f"The limit of the mailbox {quoted(name)}", _whole_number(value))
-        for name, value in zip(names, limits, strict=True)
+        check_integer(f"The limit of the mailbox {quoted(name)}", number)
+        for name, number in zip(names, numbers, strict=True)
     ]
 
 
 def _has_limits(mailboxes: pd.Series[Any]) -> bool:
     """Return whether a column's values are numbers, and not ids or addresses."""
     return is_numeric_dtype(mailboxes) or all(
-        isinstance(_whole_number(value), int) for value in mailboxes.dropna()
+        not isinstance(_whole_number(value), str) for value in mailboxes.dropna()
     )
 
 
 def _whole_number(value: Any) -> Any:
-    """Return the whole number of a float or text; return any other value unchanged."""
-    with suppress(InvalidInputError, TypeError):
-        return int(to_whole_numbers(pd.Series([value], dtype=object), _LIMIT).iloc[0])
+    """Return the whole number of a float or text, None if missing, or any other value unchanged."""
+    with suppress(InvalidInputError):
+        number = to_whole_numbers(pd.Series([value], dtype=object), _LIMIT).iloc[0]
+        return None if is_missing(number) else int(number)
     return value
 
 

@@ -53,7 +53,7 @@ def to_whole_numbers(values: pd.Series[Any], name: str) -> pd.Series[Any]:
     """
     try:
         # Convert through text, because dates and booleans would become numbers.
-        return pd.to_numeric(values.astype(STR)).astype("Int64")
+        return pd.to_numeric(values.astype(STR).str.strip()).astype("Int64")
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidInputError(
             f"{name} has values that are not whole numbers: {error}. Correct the values."

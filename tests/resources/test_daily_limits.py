@@ -116,6 +116,7 @@ def test_a_whole_number_may_be_a_float_or_text(number: Any) -> None:
             assert all(type(limit) is int for limit in sent(service.requests).values())
 
 
+@pytest.mark.parametrize("blank", [None, " "])
 @pytest.mark.parametrize(
     ("column", "words"),
     [
@@ -123,10 +124,10 @@ def test_a_whole_number_may_be_a_float_or_text(number: Any) -> None:
         ("daily_email_limit", r"1 mailbox has no limit, such as 'm3' \(position 1\)"),
     ],
 )
-def test_a_blank_row_is_named(column: str, words: str) -> None:
+def test_a_blank_row_is_named(column: str, words: str, blank: str | None) -> None:
     """A row without a mailbox or a limit is named, and nothing is sent."""
-    frame = pd.DataFrame({"id": ["m2", "m3"], "daily_email_limit": [40.0, 50.0]})
-    frame.loc[1, column] = None
+    frame = pd.DataFrame({"id": ["m2", "m3"], "daily_email_limit": [40.0, 50.0]}, dtype=object)
+    frame.loc[1, column] = blank
     with scripted(listing) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(InvalidInputError, match=words):
             of.set_daily_email_limit(frame)
