@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.cells import Reading
 from outreach_frames.identity.keys import emails_in, is_certain, profnet_urls_in
 from outreach_frames.tables.columns import columns_like
 
@@ -39,10 +38,7 @@ def is_identifier(name: str) -> bool:
     >>> is_identifier("Email (name@x.example)"), is_identifier("Company/Domain")
     (False, False)
     """
-    emails, urls = (
-        read(name) if mark in name else Reading([], is_ambiguous=False)
-        for mark, read in (("@", emails_in), ("/", profnet_urls_in))
-    )
+    emails, urls = emails_in(name), profnet_urls_in(name)
     has_url = any(map(is_certain, urls.keys)) or bool(
         urls.keys and not urls.is_ambiguous and _HAS_SCHEME.match(name)
     )

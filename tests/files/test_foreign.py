@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -213,6 +214,7 @@ HEADERS = {
     "several": '"ada@x.example, bo@x.example"\n"cy@x.example, di@x.example"\n',
     "a URL and words": "profnet.example/in/ada (me)\nx\n",
     "a URL": "id,https://profnet.example/in/ada\n1,x\n",
+    "a full-width sign": "Name,ada\uff20x.example\nBo,bo\uff20x.example\n",
     "a URL without scheme": "Ada,profnet.example/in/ada\nBo,x\n",
     "a title": "Export of May\n\nName,Email,Phone\nAda,a@x.example,1\n",
     "a title and empty cells": "Export,,\nName,Email,Phone\nAda,a@x.example,1\n",
@@ -309,7 +311,8 @@ def test_frames_without_a_header_are_an_error() -> None:
     listed = pd.read_csv(io.StringIO("ada@x.example\nbo@x.example\n"))
     with pytest.raises(InvalidInputError, match="has no header"):
         people.outreach.without(listed, email=("email", "ada@x.example"))
-    kept = people.outreach.without(listed.assign(email="bo@x.example"))
+    with pytest.warns(OutreachWarning, match="were not compared: Table 1, column 'ada@x.example'"):
+        kept = people.outreach.without(listed.assign(email="bo@x.example"))
     assert kept["email"].tolist() == ["ada@x.example"]
     with pytest.raises(InvalidInputError, match=r"Pass a frame, such as pd\.DataFrame"):
         people.outreach.without(["ada@x.example"])  # type: ignore[arg-type]
@@ -405,8 +408,11 @@ def test_a_layout_of_another_tool_is_used(
         assert list(table) == list(frame)
         assert table.fillna("").equals(frame.fillna(""))
         people = pd.DataFrame({"email": ["ADA@x.example", "new@x.example"]})
-        with pytest.warns(OutreachWarning, match=r"\d rows? without a key"):
+        with pytest.warns(OutreachWarning) as caught:
             kept = people.outreach.without(table, email=("email", email))
+        assert re.search(r"\d rows? without a key", str(caught[0].message))
+        others = (str(warning.message) for warning in caught[1:])
+        assert all("Columns of email addresses were not compared" in text for text in others)
         assert kept["email"].tolist() == ["new@x.example"]
         for suffix, write in (("csv", "to_csv"), ("xlsx", "to_excel"), ("parquet", "to_parquet")):
             again = read_prospects(getattr(table.outreach, write)(tmp_path / f"again.{suffix}"))
