@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -122,11 +123,17 @@ def test_a_written_line_break_between_identifiers_separates_them() -> None:
     for address, kept in (("bo@x.example", 0), ("nbo@x.example", 2), ("tbo@x.example", 2)):
         left = two.outreach.without(pd.DataFrame({"email": [address]}))
         assert len(left) == kept
-    login = pd.DataFrame({"email": [r"CORP\nina@x.example"]})
-    with pytest.warns(of.errors.OutreachWarning):
-        assert login.outreach.without(pd.DataFrame({"email": ["nina@x.example"]})).empty
-    urls = pd.DataFrame({"profnet_url": [r"x.example/in/ann\nx.example/in/bo"]})
-    assert urls.outreach.without(pd.DataFrame({"profnet_url": ["x.example/in/bo"]})).empty
+    for mark in (";", ",", ", ", " (work)", " |", ">"):
+        listed = pd.DataFrame({"email": [rf"ann@x.example{mark}\nbo@x.example"]})
+        with warnings.catch_warnings(action="ignore"):
+            assert listed.outreach.without(pd.DataFrame({"email": ["bo@x.example"]})).empty, mark
+    for text in (r"CORP\nina@x.example", r"ann@x.example; CORP\nina@x.example"):
+        login = pd.DataFrame({"email": [text]})
+        with pytest.warns(of.errors.OutreachWarning):
+            assert login.outreach.without(pd.DataFrame({"email": ["nina@x.example"]})).empty
+    for mark in ("", ";", ", "):
+        urls = pd.DataFrame({"profnet_url": [rf"x.example/in/ann{mark}\nx.example/in/bo"]})
+        assert urls.outreach.without(pd.DataFrame({"profnet_url": ["x.example/in/bo"]})).empty
 
 
 def test_an_entry_of_a_list_is_a_cell() -> None:

@@ -113,7 +113,7 @@ def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
             return str(path.absolute())
         problem = f"{path} {problem}"
     except (InvalidInputError, OSError) as error:
-        problem = str(error)
+        problem = str(error).removesuffix(".")
     raise ConfigurationError(
         f"verify takes True, False, or a file of certificate authorities: {problem}."
     )
@@ -131,7 +131,8 @@ def _certificate_problem(path: Path) -> str:
             return "is empty"
         if b"PRIVATE KEY-----" in content and b"BEGIN CERTIFICATE" not in content:
             return "has a private key and no certificate"
-        if content.isascii():
+        # DER and PFX begin with a sequence, whose first byte is 0x30.
+        if content.isascii() or content[0] != 0x30:
             return "has no valid certificate, which begins with -----BEGIN CERTIFICATE-----"
         return (
             "is binary and not in PEM form. Convert it: `openssl x509 -inform der -in FILE -out "

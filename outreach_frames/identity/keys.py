@@ -90,9 +90,11 @@ _MAILTO_QUERY: Final = re.compile(
 )
 _ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
 # A line break or tab that a program wrote as `\n` or `\t` between two emails or URLs. Matches in
-# "ann@x.example\nbo@x.example"; does not match in "CORP\nina@x.example".
-_ESCAPED_BREAK_OF_EMAILS: Final = re.compile(r"(@[\w.-]+)(?:\\[nrt])+(?=[^\s\\@]*@)")
-_ESCAPED_BREAK_OF_URLS: Final = re.compile(r"(/[^\s\\/;,|]*)(?:\\[nrt])+(?=[^\s\\/]*/)")
+# "ann@x.example (work);\nbo@x.example"; does not match in "CORP\nina@x.example".
+_ESCAPED_BREAK_OF_EMAILS: Final = re.compile(
+    r"(@[\w.-]+(?:[^\\@]*[^\\@\w.-])?)(?:\\[nrt])+(?=[^\s\\@]*@)"
+)
+_ESCAPED_BREAK_OF_URLS: Final = re.compile(r"(/[^\\/]*)(?:\\[nrt])+(?=[^\s\\/]*/)")
 # Splits "x.example/a,y.example/b" and "x.example/ahttps://y.example/b"; does not split
 # "x.example/a,b" and "x.example/?to=https://y.example".
 _BETWEEN_URLS: Final = re.compile(

@@ -159,6 +159,7 @@ NO_CERTIFICATES = {
     "empty": (b" \n", "is empty"),
     "key": (KEY, "a private key and no certificate"),
     "text": (b"Ask IT for the file.\n", "no valid certificate, which begins with"),
+    "web page": ("<p>Überprüfung".encode(), "no valid certificate, which begins with"),
     "damaged": (CERTIFICATES[: CERTIFICATES.index(b"-----BEGIN") + 200], "no valid certificate"),
     "DER": (
         ssl.create_default_context(cafile=certifi.where()).get_ca_certs(binary_form=True)[0],
