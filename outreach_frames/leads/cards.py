@@ -77,7 +77,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Look for the lead in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
-        "Not sent: the run ended early, or no record exists.",
+        "Not sent: the run ended early, the sequence accepts no leads, or no record exists.",
         "Repeat the call, with the same journal if you passed one.",
     ),
     statuses.WOULD_SEND: Meaning("Ready to be sent.", "Submit without dry_run."),
@@ -117,10 +117,17 @@ def plan_card(plan: PreparedLeads, recorded: int = 0) -> Card:
 
 
 def plan_headline(plan: PreparedLeads) -> str:
-    """Return the numbers of leads, rows and requests of a plan."""
+    """Return the numbers of leads, rows and requests of a plan, or why no row is sent."""
     sent, requests = len(plan.positions), plural(len(plan.chunks()), "request")
     rows = plural(len(plan.frame), "row")
+    if why := refusal(plan):
+        return f"0 of {rows} will be sent: {why}."
     return f"{sent:,} of {rows} will be sent, in {requests} of at most {plan.chunk_size} leads."
+
+
+def refusal(plan: PreparedLeads) -> str:
+    """Return why no row of a plan is sent, by its frame or its sequence's status, or ""."""
+    return plan.sequence.refusal if len(plan.frame) else "the frame has no rows"
 
 
 def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:

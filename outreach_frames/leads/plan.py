@@ -80,7 +80,8 @@ class SubmissionPlan(PreparedLeads):
         progress : bool, optional
             Show a progress bar; by default for longer runs in a notebook or terminal.
         dry_run : bool
-            Send nothing, and do not change the journal. Rows to send have the status `would_send`.
+            Send nothing, and do not change the journal. Rows to send have the status `would_send`,
+            or `not_sent` if the sequence's status accepts no leads.
         send_again : list of str, optional
             Skips whose people are sent again, as for `df.outreach.add_to_sequence`.
         client : Client, optional
@@ -379,7 +380,8 @@ def add_to_sequence(
     progress : bool, optional
         Show a progress bar; by default for longer runs in a notebook or terminal.
     dry_run : bool
-        Check and report without sending. Rows to send have the status `would_send`.
+        Check and report without sending. Rows to send have the status `would_send`, or `not_sent`
+        if the sequence's status accepts no leads.
     send_again : list of str, optional
         Skips of the service, such as ["recently_contacted"]: people whose recorded outcome is one
         of these are sent again, once, by their first valid row. Nobody is sent again of whom a

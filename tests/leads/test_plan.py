@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -322,6 +323,39 @@ def test_leads_that_were_sent_before() -> None:
         assert "2 leads, recorded in this Python session: not sent again" in view
         assert "plan.submit(journal=path, dry_run=True)" in view
     assert "Sent before" not in repr(make_plan(frame, "s1"))
+
+
+@pytest.mark.parametrize("status", [*spec.SEQUENCE_STATUSES, "sleeping", None])
+def test_a_sequence_that_takes_no_leads(status: str | None) -> None:
+    """The plan and a dry run say that no row is sent; recorded rows and the real call do not."""
+    frame = people(3)
+    frame.loc[2, "email"] = "P1@x.example"
+    later = listing({"id": "s1", "name": "Spring", "status": status})
+    with (
+        scripted.scripted([*listing(ONE), added, *later, added]) as service,
+        Client(service.url, "token", cache=None) as client,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", OutreachWarning)
+        submit(make_plan(frame[:1], "s1", client=client))
+        plan = make_plan(frame, "s1", client=client)
+        views, dry = (repr(plan), plan._repr_html_()), plan.submit(dry_run=True)
+        sent = plan.submit(progress=False)
+    accepts = spec.SEQUENCE_STATUSES.get(status or "", True)
+    for view in views:
+        assert ("1 of 3 rows will be sent, in 1 request" in view) is accepts
+        assert (f"0 of 3 rows will be sent: the sequence is {status}." in view) is not accepts
+    ready = ["would_send", "duplicate_in_frame"] if accepts else ["not_sent"] * 2
+    assert dry.rows["status"].tolist() == ["added", *ready]
+    assert (f"because the sequence is {status}." in dry.rows["detail"][1]) is not accepts
+    assert sent.rows["status"].tolist() == ["added", "added", "duplicate_in_frame"]
+
+
+def test_an_empty_frame() -> None:
+    """The plan of a frame without rows says so."""
+    plan = make_plan(people(0), SEQUENCE)
+    for view in (repr(plan), plan._repr_html_()):
+        assert "0 of 0 rows will be sent: the frame has no rows." in view
 
 
 def test_no_token_is_in_a_plan() -> None:

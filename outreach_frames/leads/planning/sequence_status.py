@@ -33,6 +33,13 @@ class SequenceStatus:
     status: str | None = None
     why: str = ""
 
+    @property
+    def refusal(self) -> str:
+        """Return why the sequence accepts no leads, or ""; an unknown status accepts leads."""
+        if self.status is None or spec.SEQUENCE_STATUSES.get(self.status, True):
+            return ""
+        return f"the sequence is {self.status}"
+
 
 def look_up(sequence_id: str, client: Client | None, *, all_pages: bool = False) -> SequenceStatus:
     """Look up a sequence; warn if it accepts no leads, and raise if the account lacks it.
@@ -75,13 +82,14 @@ def look_up(sequence_id: str, client: Client | None, *, all_pages: bool = False)
             why=why if seen or not is_complete else "the account has no sequences"
         )
     name, status = (_text(seen[sequence_id].get(field)) for field in ("name", "status"))
-    if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
+    known_status = SequenceStatus(name, status)
+    if known_status.refusal:
         open_statuses = (name for name, is_open in spec.SEQUENCE_STATUSES.items() if is_open)
         warn(
             f"The sequence {name!r} is {status} and accepts no leads until it is "
             f"{' or '.join(open_statuses)}. Change its status in the web app."
         )
-    return SequenceStatus(name, status)
+    return known_status
 
 
 def _require_known(

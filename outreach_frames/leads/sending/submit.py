@@ -85,9 +85,12 @@ def _report_preview(
 ) -> SubmissionReport:
     """Report a dry run, or a plan without rows to send and without a connection."""
     journal = preview(plan, path, client, send_again)
-    ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
+    outcome = RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent.")
+    if plan.sequence.refusal:
+        detail = f"Dry run: the row would not be sent, because {plan.sequence.refusal}."
+        outcome = RowOutcome(statuses.NOT_SENT, detail)
     entries = journal.entries() | dict.fromkeys(
-        _planned(plan, journal.resumption.rows).tolist(), ready
+        _planned(plan, journal.resumption.rows).tolist(), Entry(outcome, None, 0)
     )
     known: dict[str, Any] = {"client": client or plan.client, "dry_run": dry_run}
     report = _report_plan(plan, journal, entries, **known)
@@ -325,8 +328,7 @@ def _report(
     notes = {row: note for row, note in row_notes(frame.checked).items() if row in entries}
     entries = {**entries, **{row: entries[row].noted(note) for row, note in notes.items()}}
     rows = make_rows(frame, entries, opened.resumption.kept)
-    if not options.get("dry_run"):
-        rows = mark_duplicates_of_unsent(rows, opened.resumption.kept)
+    rows = mark_duplicates_of_unsent(rows, opened.resumption.kept)
     return SubmissionReport(frame.frame, rows, emails=frame.emails, **options)
 
 

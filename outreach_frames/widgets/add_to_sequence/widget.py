@@ -294,9 +294,8 @@ class AddToSequence(Panel):
             return "This plan was used. Check rows again to send the remaining rows."
         if number != self._plan_number or value != self._planned:
             return "The plan is out of date. Check rows again."
-        status = self.plan.sequence.status
-        if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
-            return f"The sequence is {status} and accepts no leads. Choose another sequence."
+        if why := self.plan.sequence.refusal:
+            return f"{why.capitalize()} and accepts no leads. Choose another sequence."
         return "" if len(self.plan.positions) else "There is nothing to send."
 
     def _plan_note(self, plan: SubmissionPlan) -> str:
