@@ -144,5 +144,5 @@ def _cells(entry: Entry) -> tuple[Any, ...]:
     status, detail, code = entry.outcome
     time = None if status == statuses.NOT_SENT else entry.sent_at
     if entry.is_earlier and time is not None:
-        detail = "; ".join(filter(None, [f"{status} on {time:%Y-%m-%d}", detail]))
+        detail = "; ".join(filter(None, [f"{status} on {time.date()}", detail]))
     return (status, detail, code, entry.is_earlier, chunk, entry.attempts, time)
