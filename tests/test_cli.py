@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import signal
 import subprocess
+from inspect import signature
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import IO
 
 import pytest
@@ -14,10 +17,17 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.cli import main
+from outreach_frames.commands.all_commands import COMMANDS as ALL_COMMANDS
+from outreach_frames.commands.options import Command
 from tests import forked
 from tests.conftest import PEOPLE
 
 pytestmark = pytest.mark.long
+
+# Parameters without an option: for Python, and of commands that pass them themselves.
+FOR_PYTHON = {"client", "dtype_backend", "faults", "fields", "filters", "frame", "network_name"}
+FOR_PYTHON |= {"progress", "proxies", "ramp", "verify"}
+OTHERS = {"capacity": {"mailboxes"}, "compare": {"path"}}
 
 COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search", "find-people", "export"]
 
@@ -38,12 +48,25 @@ def test_help_shows_what_options_take(capsys: pytest.CaptureFixture[str]) -> Non
         with pytest.raises(SystemExit):
             main([command, "--help"])
         shown[command] = " ".join(capsys.readouterr().out.split())
-    assert "Search people and return one row per person" in shown["search"]
+    assert "Search people and export the table." in shown["search"]
     for known in spec.FILTERS:
         assert f"--{known.name.replace('_', '-')}" in shown["search"]
     assert "--mailboxes EMAIL [EMAIL ...]" in shown["add-leads"]
     for name in ("company-id", "company-profnet-url", "domain", "company-name"):
         assert f"--{name} COLUMN" in shown["find-people"]
+
+
+@pytest.mark.parametrize("command", ALL_COMMANDS, ids=lambda command: command.name)
+def test_every_parameter_has_help(command: Command) -> None:
+    """Each parameter of a command's functions has an option with help, but those for Python."""
+    parser = argparse.ArgumentParser()
+    command.add_options(parser)
+    for name in command.functions:
+        parameters = signature(resolve_name(f"outreach_frames{name}")).parameters
+        missing = parameters.keys() - {action.dest for action in parser._actions}
+        assert missing <= FOR_PYTHON | OTHERS.get(command.name, set())
+    for action in parser._actions:
+        assert action.help or action.dest in spec.FILTERS_BY_NAME
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from outreach_frames.commands.options import (
     add_service,
     connected,
     option,
-    reject_repeats,
 )
 from outreach_frames.commands.terminal import fit_lines, print_card, print_text, signals_as_ctrl_c
 from outreach_frames.common.card import Card, Fact, as_text
@@ -140,28 +139,25 @@ _MCP: Final = Command(
     "mcp",
     "serve tools that read and plan to an agent",
     _run_mcp,
-    options=[
+    others=[
         option("--folder", type=Path, default=Path(), help="the agent's folder (default: current)"),
         option("--rows", type=int, default=5, help="rows that a reply shows (default: 5)"),
         add_service,
     ],
-    description="Serve the reading functions, and plans of leads, to an agent's program by the "
-    "Model Context Protocol. No tool sends leads: a person does, with `outreach-frames approve`.",
+    details="The agent's program uses the Model Context Protocol. No tool sends leads: a person "
+    "does, with `outreach-frames approve`.",
 )
 _APPROVE: Final = Command(
     "approve",
     "show a plan that an agent made, and send it",
     _run_approve,
-    options=[
-        reject_repeats,
-        option("plan", type=Path, metavar="PLAN", help="the plan's .json file"),
-        option("--profile", metavar="NAME", help="a stored profile"),
-        add_rate,
-        option(
-            "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
-        ),
-    ],
-    description="Show a plan that an agent made, ask for the sequence's name, and send the plan. "
-    "Repeat the command after an interruption. The exit code is 4 if some rows were not added.",
+    options={
+        "--profile NAME": "a stored profile",
+        "--results FOLDER": "a folder for a CSV file per outcome",
+    },
+    others=[option("plan", type=Path, metavar="PLAN", help="the plan's .json file"), add_rate],
+    details="The command asks for the sequence's name before it sends. Repeat it after an "
+    "interruption. The exit code is 4 if some rows were not added.",
+    once=True,
 )
 AGENT_COMMANDS: Final = (_MCP, _APPROVE)

@@ -16,9 +16,7 @@ from outreach_frames.commands.options import (
     Command,
     arguments_of,
     connected,
-    option,
     read_table,
-    reject_repeats,
 )
 from outreach_frames.commands.terminal import print_card, print_text, signals_as_ctrl_c
 from outreach_frames.common.atomic_files import expanded
@@ -122,32 +120,30 @@ ADD_LEADS: Final = Command(
     "add the rows of a file to a sequence",
     _run,
     [".files.read:read_prospects", ".leads.plan:add_to_sequence"],
-    arguments=["path"],
-    without=["overrides"],
-    options=[
-        reject_repeats,
-        option(
-            "--sequence", dest="sequence_id", required=True, metavar="ID", help="the sequence's id"
-        ),
-        option(
-            "--overrides",
-            nargs="+",
-            action="extend",
-            choices=spec.OVERRIDE_NAMES,
-            metavar="NAME",
-            help=", ".join(spec.OVERRIDE_NAMES),
-        ),
-        option(
-            "--retry-unknown",
-            action="store_true",
-            help="send only the rows that the journal records as unknown",
-        ),
-        option(
-            "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
-        ),
-    ],
-    description="Check the rows of a CSV, Excel or Parquet file, add the valid ones to a "
-    "sequence, and report each row's outcome. The exit code is 4 if some rows were not added, or "
-    "in a dry run if some valid rows would not be sent, or with --retry-unknown while rows remain "
-    "unknown.",
+    options={
+        "path": "a .csv, .xlsx, .xlsm or .parquet file, or a folder of .parquet files",
+        "--sequence ID": "the sequence's id",
+        "--email COLUMN": "the column with the leads' email addresses",
+        "--no-email": "send no email addresses",
+        "--profnet-url COLUMN": "the column with the leads' profile URLs",
+        "--no-profnet-url": "send no profile URLs",
+        "--data FIELD=COLUMN": 'fields for the sequence\'s texts, such as first_name="First Name"',
+        "--require FIELD": "data fields without which a row is invalid",
+        "--overrides NAME": ", ".join(spec.OVERRIDE_NAMES),
+        "--mailbox COLUMN": "the column with each row's mailbox, or its user's name or address",
+        "--mailboxes EMAIL": "the mailboxes that share the leads or, with --mailbox, the rows "
+        "without one; by default those in the sequence's settings",
+        "--chunk-size N": f"leads per request, at most {spec.MAX_LEADS_PER_REQUEST}",
+        "--clean": "repair cells with one email or profile URL, such as `Rui <rui@x.example>`",
+        "--journal FILE": "a file that records what was sent",
+        "--dry-run": "check and report without sending",
+        "--send-again STATUS": "skips of the service, such as recently_contacted: people whose "
+        "recorded outcome is one of these are sent again",
+        "--retry-unknown": "send only the rows that the journal records as unknown",
+        "--results FOLDER": "a folder for a CSV file per outcome",
+    },
+    details="Only valid rows are sent; each row's outcome is reported. The exit code is 4 if some "
+    "rows were not added, in a dry run if some valid rows would not be sent, or with "
+    "--retry-unknown while rows remain unknown.",
+    once=True,
 )

@@ -15,16 +15,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from outreach_frames.commands.add_leads import ADD_LEADS
-from outreach_frames.commands.options import (
-    ALL,
-    EXIT_FAILURE,
-    EXIT_OK,
-    Command,
-    call,
-    option,
-    output_path,
-    read_table,
-)
+from outreach_frames.commands.options import EXIT_FAILURE, EXIT_OK, Command, call, read_table
 from outreach_frames.commands.terminal import (
     fit_lines,
     format_table,
@@ -51,7 +42,7 @@ def _start(options: argparse.Namespace) -> Sandbox:
         raise InvalidInputError(str(error)) from error
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run_sandbox(options: argparse.Namespace) -> None:
     sandbox = _start(options)
     with sandbox, contextlib.suppress(KeyboardInterrupt):
         # Never print a key that the user chose: it may be used elsewhere too.
@@ -68,16 +59,6 @@ def _run(options: argparse.Namespace) -> None:
         arguments = f'"{sandbox.url}", "{key}"' if key else ""
         print(f"of.connect({arguments})", flush=True)
         threading.Event().wait()
-
-
-RUN_SANDBOX: Final = Command(
-    "sandbox",
-    "run the embedded service until Ctrl-C",
-    _run,
-    [".sandbox:serve"],
-    description="Run the embedded service with invented data until Ctrl-C, reachable from this "
-    "machine only. The command prints the address, the token and a request to try.",
-)
 
 
 def _run_snapshot(options: argparse.Namespace) -> None:
@@ -106,42 +87,6 @@ def _run_compare(options: argparse.Namespace) -> None:
     path = write(options.out)
     if not options.quiet:
         print_text(f"{comparison.headline}, written to {path}")
-
-
-_QUIET = option(
-    "--quiet", action="store_true", help="print only warnings and errors, for example in cron"
-)
-
-SNAPSHOT = Command(
-    "snapshot",
-    "save the people that a search finds today",
-    _run_snapshot,
-    [":snapshot_people"],
-    arguments=["folder"],
-    options=[_QUIET],
-)
-COMPARE = Command(
-    "compare",
-    "show what changed between two snapshots",
-    _run_compare,
-    [":compare_people", ".files.read:read_prospects"],
-    without=["before", "after"],
-    options=[
-        option(
-            "before",
-            type=Path,
-            help="a folder whose last two snapshots are compared, or a file or folder of people",
-        ),
-        option("after", type=Path, nargs="?", help="a later file or folder of people"),
-        option(
-            "--out",
-            type=output_path((".xlsx", ""), "a workbook, or CSV files to a folder"),
-            metavar="FILE",
-            help="an .xlsx file with a sheet for each table, or a folder for .csv files",
-        ),
-        _QUIET,
-    ],
-)
 
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
@@ -269,16 +214,7 @@ def _row_count(frame: pd.DataFrame) -> str:
     return f"{rows:,} of {total:,} people" if total and total > rows else plural(rows, "row")
 
 
-_TABLE_PATH: Final = output_path((".csv", ".parquet", ".xlsx", ".tsv"), "tables")
-_OUT: Final = option(
-    "--out",
-    type=_TABLE_PATH,
-    metavar="FILE",
-    help="write all columns to a .csv, .tsv, .xlsx or .parquet file",
-)
-
-
-def _list_command(endpoint: spec.Endpoint) -> Command:
+def _list_command(endpoint: spec.Endpoint, options: dict[str, str]) -> Command:
     """Build the command that lists a resource."""
     listed = endpoint.listed
     # The terminal shows no dates, nested objects or foreign ids.
@@ -292,124 +228,206 @@ def _list_command(endpoint: spec.Endpoint) -> Command:
         endpoint.note,
         _show(getattr(of, listed.name), shown),
         [f":{listed.name}"],
-        options=[_OUT],
+        options | _OUT,
     )
 
+
+_ALL: Final = {"--all": "read all matching people"}
+_OUT: Final = {"--out FILE": "write all columns to a .csv, .tsv, .xlsx or .parquet file"}
+_QUIET: Final = {"--quiet": "print only warnings and errors, for example in cron"}
 
 COMMANDS: Final = (
     Command(
         "demo",
         "try the toolkit without an account",
         functions=[".demo:run_demo"],
+        options={"--folder FOLDER": "the folder for a CSV file and a plot; by default the current"},
+        details="It finds people and adds the first ones to a sequence, on the embedded service.",
     ),
-    RUN_SANDBOX,
+    Command(
+        "sandbox",
+        "run the embedded service with invented data until Ctrl-C",
+        _run_sandbox,
+        [".sandbox:serve"],
+        {
+            "--port N": "the port to listen on; 0 chooses a free one",
+            "--people N": "the number of people in the world",
+            "--seed N": "the seed of the world; the same seed and --people give the same world",
+            "--api-key KEY": "the token for clients, by default random; never a real account's",
+        },
+        details="It is reachable from this machine only. The address and token are printed.",
+    ),
     Command(
         "login",
         "store the service's address and the token in the system's keyring",
         _run_login,
         [":login"],
-        arguments=["base_url"],
+        {
+            "base_url": "the service's address; by default the stored profile's, else asked for",
+            "--requests-per-minute N": "the number of requests per minute; stored with the token",
+        },
+        details="The token is hidden while you type it. A stored one is kept if it is accepted.",
     ),
     Command(
         "logout",
         "remove the address and the token from the system's keyring",
         functions=[":logout"],
+        details="The service still accepts the token.",
     ),
     Command(
         "check",
         "check whether the service can be used",
         _run_check,
         [":check"],
-        options=[
-            option("--strict", action="store_true", help="exit with code 1 also after warnings"),
-            _OUT,
-        ],
+        {
+            "--emails EMAIL": "up to 5 email addresses of contacts, to check how contacts are read",
+            "--lead-list-id ID": "the id of a lead list, to check how lead lists are read",
+            "--strict": "exit with code 1 also after warnings",
+            **_OUT,
+        },
+        details="At most 15 requests are sent, which only read. Look at the names in the result "
+        "before you send it to others.",
     ),
-    *map(_list_command, spec.LISTS),
+    _list_command(
+        spec.LIST_SEQUENCES,
+        {
+            "--name NAME": "part of the name; case is ignored",
+            "--status STATUS": f"one of {', '.join(spec.SEQUENCE_STATUSES)}",
+            "--created-by-user-id ID": "the id of the user who created the sequence",
+            "--created-by-user-email EMAIL": "the email address of the user who created it",
+        },
+    ),
+    _list_command(spec.LIST_MAILBOXES, {}),
     Command(
         "search",
         "search people and export the table",
         _run_search,
         [":search_people"],
-        options=[ALL, _OUT],
+        {"--limit N": "maximum number of people to read", **_ALL, **_OUT},
     ),
     Command(
         "count",
         "count people, in total or per value of a filter",
         _run_count,
         [":count_people"],
-        options=[_OUT],
+        {
+            "--by FILTER": "count per value of a filter, or per combination of several filters",
+            "--max-requests N": "maximum number of requests with --by: one per row and the total",
+            "--no-max-requests": "send any number of requests",
+            **_OUT,
+        },
     ),
     Command(
         "explain",
-        "show which filter or value excludes people",
+        "count people without each filter and value, and with it alone",
         lambda options: _print_or_save_counts(options, call(of.explain_search, options)),
         [":explain_search"],
-        options=[_OUT],
+        _OUT,
+        details="If the search finds nobody, drop a filter or value whose people_without is not 0. "
+        "If all are 0, begin with those whose people_alone is small.",
     ),
     Command(
         "find-people",
         "find people at the companies of a file",
         _run_find_people,
         [".accounts.find_people:find_people", ".files.read:read_prospects"],
-        arguments=["path"],
-        options=[
-            ALL,
-            option(
-                "--accounts",
-                type=_TABLE_PATH,
-                metavar="FILE",
-                help="write the companies with their status to a file, in any format of --out",
-            ),
-            _OUT,
-        ],
+        {
+            "path": "a .csv, .xlsx, .xlsm or .parquet file, or a folder of .parquet files",
+            "--domain COLUMN": "the column with web or email addresses; only the domain is sent",
+            "--company-id COLUMN": "the column with the service's company ids",
+            "--company-profnet-url COLUMN": "the column with companies' profile URLs",
+            "--company-name COLUMN": "the column with company names",
+            "--account-columns COLUMN": "columns of the file to add to the people, such as owner",
+            "--per-company N": "the maximum number of people per company",
+            "--split-by FILTER": "order by this filter's values, not by --person-seniorities",
+            **_ALL,
+            "--accounts FILE": "write the companies with their status to a file, as with --out",
+            **_OUT,
+        },
+        details="The order of --person-seniorities decides who is found first. Without a column's "
+        "name, columns with usual names, such as Website or Company, identify the companies.",
     ),
     Command(
         "export",
         "write any number of people to a file",
         lambda options: print_text(f"The people were written to {call(of.export_people, options)}"),
         [":export_people"],
-        options=[
-            option(
-                "path",
-                help="a .csv or .parquet file, or a folder, without an ending, for many Parquet "
-                "files",
-            )
-        ],
+        {
+            "path": "a .csv or .parquet file, or a folder, without an ending, for many files",
+            "--limit N": "maximum number of people to write; by default all",
+            "--resume": "resume an export with the same arguments; --no-resume starts over",
+            "--attrs": "write the search's time and filters to the file's metadata",
+        },
+        details="The progress is in a folder .<name>.partial next to the file, which is created or "
+        "replaced only when the export is complete.",
     ),
     Command(
         "contacts",
         "read contacts by id or email address",
         _show(of.contacts, ["asked", "found", "name", "title", "company_name"]),
         [":contacts"],
-        arguments=["ids"],
-        options=[_OUT],
+        {"ids": "ids of contacts", "--emails EMAIL": "email addresses", **_OUT},
     ),
     Command(
         "lead-list",
         "read the leads of a lead list",
         _show(of.lead_list),
         [":lead_list"],
-        arguments=["lead_list_id"],
-        options=[_OUT],
+        {"lead_list_id": "the list's id, from the web app", **_OUT},
     ),
     Command(
         "capacity",
         "plan how many emails each mailbox sends per day",
         _run_capacity,
         [":sending_capacity", ":mailboxes"],
-        arguments=["leads"],
-        options=[_OUT],
+        {
+            "leads": "the number of leads",
+            "--email-days DAY": "each email's earliest sending day, such as 0 3 7; by default 0",
+            "--start DATE": "the first sending day, as YYYY-MM-DD; by default today",
+            "--freq FREQ": "the sending days, in pandas' terms: B is Monday to Friday, D every day",
+            **_OUT,
+        },
     ),
     ADD_LEADS,
-    SNAPSHOT,
-    COMPARE,
+    Command(
+        "snapshot",
+        "save the people that a search finds today",
+        _run_snapshot,
+        [":snapshot_people"],
+        {
+            "folder": "the folder of this search's snapshots; it is created if missing",
+            "--date DATE": "the day, as YYYY-MM-DD; by default today in this machine's time zone",
+            **_QUIET,
+        },
+        details="All people are read, without the cache. A repetition on the same day resumes.",
+    ),
+    Command(
+        "compare",
+        "show what changed between two snapshots",
+        _run_compare,
+        [":compare_people", ".files.read:read_prospects"],
+        {
+            "before": "a folder, to compare its last two snapshots, or a file or folder of people",
+            "after": "a later file or folder of people",
+            "--out WORKBOOK": "an .xlsx file with a sheet per table, or a folder for .csv files",
+            **_QUIET,
+        },
+        details="People are matched by id, then by profile URL /in/<name>. People may also "
+        "disappear because a search is incomplete or differs; the notes list these cases.",
+    ),
     Command(
         "forget",
-        "remove people from caches and journals, and list the files that name them",
+        "remove people from caches, and list the files that name them",
         _run_forget,
         [":forget"],
-        without=["client"],
-        options=[_OUT],
+        {
+            "--email EMAIL": "the people's email addresses",
+            "--profnet-url URL": "the people's profile URLs",
+            "--folder FOLDER": "the folder with your files, searched with all its subfolders",
+            "--dry-run": "list everything and remove nothing",
+            **_OUT,
+        },
+        details="Journals, tables, snapshots and checkpoints are listed, and never changed.",
+        offline=True,
     ),
 )

@@ -1,13 +1,13 @@
-"""Define commands, and build their options from the signatures and docstrings of functions."""
+"""Define commands, whose options have the types and defaults of functions' parameters."""
 
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Callable, Mapping, Sequence
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter, signature
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -21,8 +21,8 @@ from outreach_frames.client.connect import (
     PROFILE_VARIABLE,
     SANDBOX,
 )
-from outreach_frames.commands.terminal import READS_ALL, SENTENCE_END, in_shell_terms
-from outreach_frames.common.arguments import suggestion
+from outreach_frames.commands.terminal import READS_ALL
+from outreach_frames.common.arguments import ListOfText, suggestion
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.errors import InvalidInputError
 
@@ -47,12 +47,6 @@ _FILTERS_NOTE: Final = (
     "A person must match every filter, with at least one of its values. Quote values that contain "
     "spaces."
 )
-_NO_OPTIONS: Final = frozenset(
-    {"client", "dtype_backend", "faults", "filters", "network_name", "progress", "proxies", "ramp"}
-    | {"verify"} | spec.FILTERS_BY_NAME.keys()
-)  # fmt: skip
-
-
 # The value of --no-email and the like, which pass None.
 _OFF: Final = object()
 
@@ -62,164 +56,7 @@ def _filter_name(option_name: str) -> str:
     return option_name.replace("-", "_")
 
 
-# Names of values in the help, by type; other values are named after their option's last word.
-_VALUE_NAMES: Final = {"Hashable": "COLUMN", "ListOfText": "VALUE", "int": "N", "float": "N"}
-# Settings of `add_argument` for parameters that are written or described differently in a shell.
-_SETTINGS: Final[dict[str, dict[str, Any]]] = {
-    "send_again": {
-        "metavar": "STATUS",
-        "help": "skips of the service, such as recently_contacted: people whose recorded outcome "
-        "is one of these are sent again",
-    },
-    "by": {"metavar": "FILTER", "type": _filter_name},
-    "columns": {"help": "only these columns, in this order, separated by spaces or commas"},
-    "data": {
-        "metavar": "FIELD=COLUMN",
-        "help": 'fields for the sequence\'s texts, such as first_name="First Name"',
-    },
-    "mailboxes": {"metavar": "EMAIL"},
-    "require": {"metavar": "FIELD"},
-    "sep": {
-        "type": lambda text: "\t" if text in {"tab", r"\t"} else text,
-        "help": "the separator of a CSV file, by default as detected (, ; | or tab)",
-    },
-    "split_by": {"metavar": "FILTER", "type": _filter_name},
-}
-
-
-class Command(NamedTuple):
-    """A command: its functions, whose parameters become options, and its other options.
-
-    Functions are named relative to the package, and imported only if the command is used. Without
-    `run`, the command calls its function. `arguments` are parameters that are passed without an
-    option's name; `without` are parameters that have no option, or one in `options`.
-    """
-
-    name: str
-    help: str
-    run: Callable[[argparse.Namespace], int | None] | None = None
-    functions: Sequence[str] = ()
-    arguments: Sequence[str] = ()
-    without: Sequence[str] = ()
-    options: Sequence[AddOption] = ()
-    description: str = ""
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's description and options to its parser."""
-        parser.description = self.description
-        for add in self.options:
-            add(parser)
-        functions = [resolve_name(f"outreach_frames{name}") for name in self.functions]
-        for function in functions:
-            self._add_parameters(parser, function)
-        names = _names(parser)
-        parser.description = _in_help(parser.description, names)
-        for action in parser._actions:
-            action.help = action.help and _in_help(action.help, names)
-        parser.set_defaults(run=self.run or partial(call, functions[0]), names=names)
-
-    def _add_parameters(
-        self, parser: argparse.ArgumentParser, function: Callable[..., object]
-    ) -> None:
-        parameters = signature(function).parameters
-        description, documented = _sections(str(getdoc(function)))
-        parser.description = parser.description or " ".join(description.split())
-        help_texts = _help_texts(documented)
-        for name, parameter in parameters.items():
-            if name in self.without or name in _NO_OPTIONS:
-                continue
-            is_argument = name in self.arguments
-            # The command itself passes other parameters without a default, such as frames.
-            if is_argument or parameter.default is not Parameter.empty:
-                settings = _settings(parameter, help_texts.get(name, ""), is_argument=is_argument)
-                parser.add_argument(name if is_argument else _option_name(name), **settings)
-            is_set = parameter.default not in {None, Parameter.empty}
-            has_all = name in READS_ALL and ALL in self.options
-            if is_set and parameter.annotation.endswith("| None") and not has_all:
-                off, help_text = _option_name(f"no_{name}"), f"switch off {_option_name(name)}"
-                parser.add_argument(
-                    off, dest=name, action="store_const", const=_OFF, help=help_text
-                )
-        if "client" in parameters and "client" not in self.without:
-            add_service(parser)
-        if "fields" in parameters:
-            _add_filters(parser)
-
-
-def _sections(docstring: str) -> tuple[str, str]:
-    """Return a docstring's description and its section on parameters."""
-    description, *sections = re.split(r"\n+(\w+)\n-{3,}\n", docstring)
-    return description, dict(zip(sections[::2], sections[1::2], strict=True)).get("Parameters", "")
-
-
-def _help_texts(documented: str) -> dict[str, str]:
-    """Return the help of each parameter: the first sentence of its description."""
-    texts: dict[str, str] = {}
-    for entry in filter(None, re.split(r"\n+(?=\S)", documented)):
-        head, _, description = entry.partition("\n")
-        name, _, types = head.partition(" : ")
-        first, *_ = SENTENCE_END.split(" ".join(description.split()))
-        text = first[0].lower() + first[1:].rstrip(".").replace("%", "%%")
-        if types.startswith("{"):
-            text += f" ({', '.join(re.findall(r'[a-z_]+', types))})"
-        texts[name] = text
-    return texts
-
-
-def _names(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return the parser's options and positional arguments by their names in Python."""
-    names: dict[str, str] = {}
-    for action in parser._actions:
-        long = [text for text in action.option_strings if text.startswith("--")]
-        names |= {text[2:].replace("-", "_"): text for text in long}
-        names.setdefault(action.dest, long[0] if long else action.dest.upper())
-    return names
-
-
-def _in_help(text: str, names: Mapping[str, str]) -> str:
-    """Return a description or help text in the terms of the command line."""
-    shown = re.sub(r"`(\w+)`", lambda name: names.get(name[1], name[0]), text.replace("``", ""))
-    return in_shell_terms(shown, names)
-
-
-def _settings(parameter: Parameter, help_text: str, *, is_argument: bool) -> dict[str, Any]:
-    """Return the arguments of `add_argument` for a parameter, from its type and default."""
-    default = parameter.default
-    settings: dict[str, Any] = {"help": help_text}
-    if isinstance(default, int | str) and not isinstance(default, bool):
-        settings = {"default": default, "help": f"{help_text} (default: {default})"}
-    types = parameter.annotation
-    if types.startswith("bool"):
-        action = "store_true" if default is False else argparse.BooleanOptionalAction
-        return settings | {"action": action}
-    if not is_argument:
-        last_word = parameter.name.rpartition("_")[2].upper()
-        settings["metavar"] = _VALUE_NAMES.get(types.partition(" ")[0], last_word)
-    for kind in (int, float):
-        if kind.__name__ in re.split(r"\W+", types) and "str" not in types:
-            settings["type"] = kind
-    if types == "Path":
-        settings["type"] = Path
-    if re.search("Sequence|Iterable|Container|ListOf", types):
-        settings |= {"nargs": "*"} if is_argument else {"nargs": "+", "action": "extend"}
-    elif is_argument and default is not Parameter.empty:
-        settings["nargs"] = "?"
-    return settings | _SETTINGS.get(parameter.name, {})
-
-
-def option(*names: str, **settings: Any) -> AddOption:
-    """Return a function that adds an option to a parser, with the arguments of `add_argument`."""
-    return lambda parser: parser.add_argument(*names, **settings)
-
-
-ALL: Final = option("--all", action="store_true", help="read all matching people")
-
-
-def _option_name(parameter: str) -> str:
-    return f"--{parameter.replace('_', '-')}"
-
-
-def output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
+def _output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
     """Return an argparse type for output files that checks the file's ending."""
 
     def path(text: str) -> Path:
@@ -230,6 +67,132 @@ def output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
         return Path(text)
 
     return path
+
+
+_TABLE_PATH: Final = _output_path((".csv", ".parquet", ".xlsx", ".tsv"), "tables")
+# Settings of `add_argument` that do not follow from a parameter's type and default.
+_SETTINGS: Final[dict[str, dict[str, Any]]] = {
+    "--accounts FILE": {"type": _TABLE_PATH},
+    "--by FILTER": {"type": _filter_name},
+    "--out FILE": {"type": _TABLE_PATH},
+    "--out WORKBOOK": {"type": _output_path((".xlsx", ""), "a workbook, or CSV files to a folder")},
+    "--overrides NAME": {"choices": spec.OVERRIDE_NAMES},
+    "--results FOLDER": {"type": Path},
+    "--sep SEP": {"type": lambda text: "\t" if text in {"tab", r"\t"} else text},
+    "--sequence ID": {"dest": "sequence_id", "required": True},
+    "--split-by FILTER": {"type": _filter_name},
+}
+_LISTS: Final = {Iterable, ListOfText, Mapping, Sequence}
+# The help of parameters that several functions have.
+_SHARED: Final = {
+    "--columns COLUMN": "only these columns, in this order, separated by spaces or commas",
+    "--email-provider PROVIDER": f"one of {', '.join(spec.EMAIL_PROVIDERS)}",
+    "--encoding ENCODING": "the encoding of a CSV file that is not UTF-8, such as cp1252 or utf-16",
+    "--headcount KIND": "headcount columns of companies: all, only those by department, or none",
+    "--page-size N": f"people per request, 1 to {spec.MAX_SEARCH_PAGE_SIZE}; by default automatic",
+    "--profile PROFILE": "the profile's name",
+    "--refresh": "ask the service even if the cache has a fresh response",
+    "--sep SEP": "the separator of a CSV file, by default as detected (, ; | or tab)",
+    "--sheet-name NAME": "the name of a workbook's sheet; by default, the first visible sheet",
+    "--split-by FILTER": "a filter whose values are searched one by one, in the given order",
+    "--status STATUS": f"one of {', '.join(spec.MAILBOX_STATUSES)}",
+    "--user-email EMAIL": "the email address of the mailbox's user",
+}
+
+
+class Command(NamedTuple):
+    """A command: the functions that it calls, and its options with their help.
+
+    Functions are named relative to the package, and imported only if the command is used. Without
+    `run`, the command calls its function. `options` has the help by usage, such as `--limit N`,
+    `--refresh` or `path`. An option that is named like a parameter of a function has its type and
+    default; `--no-NAME` passes None for it. Without its help here or in `_SHARED`, a parameter has
+    no option. `others` add options with other settings. `once` rejects repeated options, except
+    those that collect values. `offline` commands never connect.
+    """
+
+    name: str
+    help: str
+    run: Callable[[argparse.Namespace], int | None] | None = None
+    functions: Sequence[str] = ()
+    options: Mapping[str, str] = {}
+    others: Sequence[AddOption] = ()
+    details: str = ""
+    once: bool = False
+    offline: bool = False
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's description and options to its parser."""
+        parser.description = f"{self.help[0].upper()}{self.help[1:]}. {self.details}".rstrip()
+        if self.once:
+            parser.register("action", None, _StoreOnce)
+        functions = [resolve_name(f"outreach_frames{name}") for name in self.functions]
+        hints: dict[str, Any] = {}
+        parameters: dict[str, Parameter] = {}
+        for function in functions:
+            hints |= typing.get_type_hints(function)
+            parameters |= signature(function).parameters
+        shared = {
+            usage: text for usage, text in _SHARED.items() if _python_name(usage) in parameters
+        }
+        for usage, help_text in {**shared, **self.options}.items():
+            name = _python_name(usage)
+            default = parameters[name].default if name in parameters else False
+            _add_option(parser, usage, help_text, hints.get(name), default)
+        for add in self.others:
+            add(parser)
+        if "client" in parameters and not self.offline:
+            add_service(parser)
+        if "fields" in parameters:
+            _add_filters(parser)
+        parser.set_defaults(run=self.run or partial(call, functions[0]), names=_names(parser))
+
+
+def _python_name(usage: str) -> str:
+    """Return the name in Python: `--page-size N` becomes `page_size`."""
+    return usage.partition(" ")[0].removeprefix("--").replace("-", "_")
+
+
+def _names(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Return the parser's options and positional arguments by their names in Python."""
+    names: dict[str, str] = {}
+    for action in parser._actions:
+        long = [text for text in action.option_strings if text.startswith("--")]
+        names |= {_python_name(text): text for text in long}
+        names.setdefault(action.dest, long[0] if long else action.dest.upper())
+    return names
+
+
+def _add_option(
+    parser: argparse._ActionsContainer, usage: str, help_text: str, hint: Any, default: Any
+) -> None:
+    """Add an option or positional argument for a parameter with this type and default."""
+    name, _, value = usage.partition(" ")
+    is_option = name.startswith("--")
+    settings: dict[str, Any] = {"help": help_text}
+    if name.startswith("--no-"):
+        dest = _python_name(name).removeprefix("no_")
+        settings |= {"dest": dest, "action": "store_const", "const": _OFF}
+    elif is_option and not value:
+        settings["action"] = "store_true" if default is False else argparse.BooleanOptionalAction
+    else:
+        types = {hint, *typing.get_args(hint)}
+        if is_option:
+            settings["metavar"] = value
+        if str not in types:
+            settings["type"] = next((kind for kind in (int, float, Path) if kind in types), None)
+        if not _LISTS.isdisjoint(typing.get_origin(kind) or kind for kind in types):
+            settings |= {"nargs": "+", "action": "extend"} if is_option else {"nargs": "*"}
+        elif isinstance(default, int | str) and default is not False:
+            settings |= {"default": default, "help": f"{help_text} (default: {default})"}
+        elif not is_option and default is None:
+            settings["nargs"] = "?"
+    parser.add_argument(name, **settings | _SETTINGS.get(usage, {}))
+
+
+def option(*names: str, **settings: Any) -> AddOption:
+    """Return a function that adds an option to a parser, with the arguments of `add_argument`."""
+    return lambda parser: parser.add_argument(*names, **settings)
 
 
 def add_service(parser: argparse.ArgumentParser) -> None:
@@ -261,12 +224,13 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     # An abbreviated option might match a filter.
     parser.allow_abbrev = False
     groups = {group: parser.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS}
-    parameters = signature(of.search_people).parameters
+    hints = typing.get_type_hints(of.PeopleFilters)
     for known in spec.FILTERS:
         values = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else ""
         help_text = (values or known.note).replace("%", "%%")
-        settings = _settings(parameters[known.name], help_text, is_argument=False)
-        groups[known.group].add_argument(_option_name(known.name), **settings)
+        value = "" if known.type == "boolean" else " VALUE"
+        usage = f"--{known.name.replace('_', '-')}{value}"
+        _add_option(groups[known.group], usage, help_text, hints[known.name], None)
 
 
 def call(function: Callable[..., T], options: argparse.Namespace, **others: Any) -> T:
@@ -286,7 +250,7 @@ def arguments_of(function: Callable[..., object], options: argparse.Namespace) -
     if given.get("quiet"):
         given["progress"] = False
     if given.get("all"):
-        given |= dict.fromkeys(("limit", "per_company"))
+        given |= dict.fromkeys(READS_ALL)
     known = {*names, *(spec.FILTERS_BY_NAME if "fields" in names else ())}
     return {name: value for name, value in given.items() if name in known}
 
@@ -318,11 +282,6 @@ class _StoreOnce(argparse.Action):
             raise argparse.ArgumentError(self, "given twice; pass it once")
         options.given = given | {self.dest}
         setattr(options, self.dest, values)
-
-
-def reject_repeats(parser: argparse.ArgumentParser) -> None:
-    """Reject repeated options of a parser, except options that collect values."""
-    parser.register("action", None, _StoreOnce)
 
 
 class CommandParser(argparse.ArgumentParser):

@@ -52,7 +52,7 @@ _MAX_ROWS: Final = 40
 _MAX_CELL, _MIN_CELL = 40, 10
 # The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
-SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
+_SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
 
 
 @contextlib.contextmanager
@@ -209,7 +209,7 @@ def in_shell_terms(text: str, options: Mapping[str, str]) -> str:
     )
     lines = []
     for line in text.split("\n"):
-        first, *others = SENTENCE_END.split(line)
+        first, *others = _SENTENCE_END.split(line)
         kept = [one for one in others if not _PYTHON_ONLY.search(_QUOTED.sub("", one))]
         lines.append(" ".join([first, *kept]))
     return "\n".join(lines)
