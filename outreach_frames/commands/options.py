@@ -132,13 +132,11 @@ class Command(NamedTuple):
         for function in functions:
             hints |= typing.get_type_hints(function)
             parameters |= signature(function).parameters
-        shared = {
-            usage: text for usage, text in _SHARED.items() if _python_name(usage) in parameters
-        }
-        for usage, help_text in {**shared, **self.options}.items():
+        for usage, help_text in {**_SHARED, **self.options}.items():
             name = _python_name(usage)
-            default = parameters[name].default if name in parameters else False
-            _add_option(parser, usage, help_text, hints.get(name), default)
+            if name in parameters or usage in self.options:
+                default = parameters[name].default if name in parameters else False
+                _add_option(parser, usage, help_text, hints.get(name), default)
         for add in self.others:
             add(parser)
         if "client" in parameters and not self.offline:
