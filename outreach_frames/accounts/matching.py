@@ -142,7 +142,7 @@ def match(
     theirs = frame_or_file(other, "match()", _TABLES)
     given = dict(zip(_KEYS, (email, profnet_url, domain, company_name), strict=True))
     requested = _requested(frame, given, [theirs])
-    columns = _columns(frame, theirs, requested, _OTHER_TABLE)
+    columns = _columns(frame, theirs, requested, _OTHER_TABLE, [theirs])
     _require_columns(frame, requested, [theirs], [columns])
     _warn_of_gaps(frame, [theirs], [columns], requested, [_OTHER_TABLE])
     tables = [
@@ -264,7 +264,8 @@ def without(
             # A frame without rows, but with the columns of the journal's keys.
             frames[place] = pd.DataFrame(columns=usable or journal.kinds)
     columns = [
-        _columns(frame, other, requested, name) for other, name in zip(frames, names, strict=True)
+        _columns(frame, other, requested, name, frames)
+        for other, name in zip(frames, names, strict=True)
     ]
     _require_columns(frame, requested, frames, columns)
     # A key that no other table has may still link rows of one person.
@@ -313,23 +314,19 @@ def _columns_error(
 
 
 def _example(frame: pd.DataFrame, others: Sequence[pd.DataFrame], kinds: Iterable[str]) -> str:
-    """Return the advice to pass similar columns, or columns with such values, or an example."""
+    """Return the advice to pass the columns with such values, or with similar names."""
+    tables = [(_THIS_TABLE, frame), *((_OTHER_TABLE, other) for other in others)]
     for kind in kinds:
-        ours = columns_like(kind, frame.columns)
-        theirs = columns_like(kind, chain.from_iterable(other.columns for other in others))
+        shown: list[str] = []
+        columns: list[list[Hashable]] = []
+        for name, table in tables:
+            holding = columns_holding(kind, table) if kind in _DEFAULT else {}
+            shown += describe_columns(name, holding)
+            columns.append([*holding] or columns_like(kind, table.columns)[:1])
+        ours, theirs = columns[0], [*dict.fromkeys(chain.from_iterable(columns[1:]))]
         if ours and theirs:
-            return f"Pass {kind}=({quoted(ours[0])}, {quoted(theirs[0])})."
-        if kind in _DEFAULT:
-            ours_by_value = columns_holding(kind, frame)
-            by_value = [columns_holding(kind, other) for other in others]
-            ours = ours or [*ours_by_value]
-            theirs = theirs or [*dict.fromkeys(chain.from_iterable(by_value))]
-            if ours and theirs:
-                shown = describe_columns(_THIS_TABLE, ours_by_value)
-                for columns in by_value:
-                    shown += describe_columns(_OTHER_TABLE, columns)
-                call = call_with(kind, ours, theirs)
-                return f"There are {_PLURALS[kind]}: {'; '.join(shown)}. Pass {call}."
+            listed_columns = f"There are {_PLURALS[kind]}: {'; '.join(shown)}. " if shown else ""
+            return f"{listed_columns}Pass {call_with(kind, ours, theirs)}."
     return f'Name both columns, such as {_PROFNET_URL}=("{_PROFNET_URL}", "Profile").'
 
 
@@ -464,8 +461,17 @@ def _names(kind: str, given: _Names) -> list[Hashable]:
     return names
 
 
-def _columns(frame: pd.DataFrame, other: pd.DataFrame, requested: _Columns, table: str) -> _Columns:
-    """Return the columns of both tables for each kind of key, the strongest kind first."""
+def _columns(
+    frame: pd.DataFrame,
+    other: pd.DataFrame,
+    requested: _Columns,
+    table: str,
+    others: Sequence[pd.DataFrame],
+) -> _Columns:
+    """Return the columns of both tables for each kind of key, the strongest kind first.
+
+    An error names columns that exist in `others`, which are all tables to compare.
+    """
     if requested:
         candidates = {
             kind: (ours, _find_columns(other, theirs, table))
@@ -484,7 +490,7 @@ def _columns(frame: pd.DataFrame, other: pd.DataFrame, requested: _Columns, tabl
     used = {kind: both for kind, both in candidates.items() if both[1]}
     if not used:
         problem += " Search results have no email address: compare them by profnet_url or domain."
-        raise _columns_error(problem, frame, [other], requested or _DEFAULT)
+        raise _columns_error(problem, frame, others, requested or _DEFAULT)
     return used
 
 

@@ -315,8 +315,8 @@ def test_a_table_that_lacks_a_key_is_named() -> None:
 PEOPLE = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
 CRM = pd.DataFrame({"Their E-Mail": ["a@x.example"], "Owner": ["Cem"]})
 PROFILES = pd.DataFrame({"Their Profile": [f"{URL}/a"], **{f"Field {n}": [1] for n in range(20)}})
-EMAIL_PAIR = r"email=\('email', 'Their E-Mail'\)"
-URL_PAIR = r"profnet_url=\('profnet_url', 'Their Profile'\)"
+EMAIL_PAIR = r'email=\("email", "Their E-Mail"\)'
+URL_PAIR = r'profnet_url=\("profnet_url", "Their Profile"\)'
 
 
 @pytest.mark.parametrize(
@@ -430,8 +430,16 @@ def test_a_table_without_usual_names_says_which_columns_hold_addresses() -> None
     with pytest.raises(InvalidInputError, match=rf'{told}Pass email=\("メール", "Correo"\)'):
         ours.outreach.without(theirs)
     assert ours.outreach.without(theirs, email=("メール", "Correo")).empty
+    usual = pd.DataFrame({"email": ["a@x.example"]})
     with pytest.raises(InvalidInputError, match=r'Pass email=\("email", "Correo"\)'):
-        pd.DataFrame({"email": ["a@x.example"]}).outreach.match(theirs)
+        usual.outreach.match(theirs)
+    two = theirs.assign(**{"Email (other)": "b@x.example"})
+    with pytest.raises(InvalidInputError, match=r'\("email", \["Correo", "Email \(other\)"\]\)'):
+        usual.outreach.match(two)
+    # The call compares each of several tables.
+    with pytest.raises(InvalidInputError, match=r'Pass email=\["email", "Correo"\]'):
+        ours.rename(columns={"メール": "email"}).outreach.without(usual, theirs)
+    assert usual.outreach.without(usual[:0], theirs, email=["email", "Correo"]).empty
 
 
 @pytest.mark.parametrize("value", [{"email": 1}, {"email"}, ["email", ["Work"]], ("email", {})])
@@ -610,8 +618,8 @@ def test_a_table_without_an_email_column_is_named() -> None:
     frame = pd.DataFrame({"Email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     other = pd.DataFrame({"profnet_url": [f"{URL}/b"], "Mail of them": ["a@x.example"]})
     for one, two, pair in (
-        (frame, other, "'Email', 'Mail of them'"),
-        (other, frame, "'Mail of them', 'Email'"),
+        (frame, other, '"Email", "Mail of them"'),
+        (other, frame, '"Mail of them", "Email"'),
     ):
         message = rf"was not compared by email address: .* Pass email=\({pair}\)"
         for compare in (one.outreach.without, one.outreach.match):
