@@ -19,10 +19,10 @@ from outreach_frames.identity.cells import Cells, texts_of
 from outreach_frames.identity.keys import certain_keys, email_cells, profnet_url_cells
 from outreach_frames.tables.value_text import strip_texts
 
-# Per kind: the reading of cells, and a part of nearly every cell with such an identifier.
+# Per kind: the reading of cells, and a pattern of a part of each cell with such an identifier.
 _READINGS: Final[dict[str, tuple[Callable[[pa.Array], Cells], str]]] = {
-    spec.LEAD_IDENTIFIERS[0]: (email_cells, "@"),
-    spec.LEAD_IDENTIFIERS[1]: (profnet_url_cells, "/in/"),
+    spec.LEAD_IDENTIFIERS[0]: (email_cells, "[@\uff20]|%40"),
+    spec.LEAD_IDENTIFIERS[1]: (profnet_url_cells, "(?i)(/|%2f)in(/|%2f)"),
 }
 # Columns of this package's frames with the addresses of colleagues, or of what was asked for.
 _OWN_COLUMNS: Final = ("user_email", "created_by_user_email", "owner", "asked")
@@ -60,10 +60,13 @@ def _count_cells(kind: str, column: pd.Series[Any]) -> int:
     # Most columns are ruled out by some of their rows.
     some = texts_of(column.iloc[:: len(column) // _SAMPLE + 1])
     filled = some.filter(are_filled(strip_texts(some)))
-    if len(filled) >= _FEW_CELLS and not pc.any(pc.match_substring(filled, part)).as_py():
+    if len(filled) >= _FEW_CELLS and not pc.any(pc.match_substring_regex(filled, part)).as_py():
         return 0
     texts = texts_of(column)
     number_filled = pc.sum(are_filled(strip_texts(texts))).as_py() or 0
+    # Reading long texts, such as notes, is slow.
+    if 2 * (pc.sum(pc.match_substring_regex(texts, part)).as_py() or 0) < number_filled:
+        return 0
     cells = read(texts)
     keys = cells.keys if kind == spec.LEAD_IDENTIFIERS[0] else certain_keys(cells.keys)
     rows = np.repeat(np.arange(len(texts)), cells.counts)

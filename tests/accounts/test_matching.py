@@ -415,9 +415,10 @@ def test_other_columns_are_not_named(name: str, cells: list[str]) -> None:
 def test_errors_of_spreadsheets_are_empty_cells() -> None:
     """A column with an address is named even if its other cells are errors or placeholders."""
     crm = pd.DataFrame({"email": [f"p{n}@x.example" for n in range(4)]})
-    crm["Second"] = ["a@x.example", "#N/A", "Loading...", "(blank)"]
-    with pytest.warns(OutreachWarning, match="This table, column 'Second': 1 cell"):
-        crm.outreach.without(crm[["email"]])
+    for cell in ("a@x.example", "a\uff20x.example", "mailto:a%40x.example"):
+        crm["Second"] = [cell, "#N/A", "Loading...", "(blank)"]
+        with pytest.warns(OutreachWarning, match="This table, column 'Second': 1 cell"):
+            crm.outreach.without(crm[["email"]])
 
 
 def test_a_table_without_usual_names_says_which_columns_hold_addresses() -> None:
