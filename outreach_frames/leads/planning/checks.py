@@ -58,7 +58,7 @@ _NO_MAILBOX: Final = (
     f"{_IS_PLACEHOLDER} Rows without a mailbox are sent from `mailboxes`, or by default from the "
     "sequence's senders."
 )
-_IS_SENT: Final = "is a placeholder and is sent as written. Correct or empty the cell."
+_IS_KEPT: Final = "is a placeholder, which is not left out. Correct or empty the cell."
 _IS_TEMPLATE: Final = "looks like an unfilled template. Fill in the value."
 _HAS_OPTED_OUT: Final = "says that the person has opted out."
 _IS_WEAK: Final = "is not a person's profile; sent by email alone."
@@ -324,7 +324,7 @@ def _data_field(column: _Column) -> pa.Array:
     stripped = strip_texts(texts)
     texts = pc.if_else(are_missing_texts(stripped), pa.scalar(None, TEXT), texts)
     placeholders = are_placeholder_texts(stripped)
-    column.report_texts(texts, placeholders, PLACEHOLDER_TEXT, _IS_SENT)
+    column.report_texts(texts, placeholders, PLACEHOLDER_TEXT, _IS_KEPT)
     templates = syntax.are_templates(texts, [str(column.name), column.field])
     templates = pc.and_not(templates, placeholders)
     column.report_texts(texts, templates, TEMPLATE, _IS_TEMPLATE)

@@ -34,19 +34,10 @@ SIMPLE_URL: Final = (
 )
 
 # Latin letters that have no decomposition.
-_LATIN_LETTERS: Final = str.maketrans(
-    {
-        "ø": "o",
-        "ł": "l",
-        "æ": "ae",
-        "œ": "oe",
-        "đ": "d",
-        "ð": "d",
-        "þ": "th",
-        "\u0131": "i",
-        "ħ": "h",
-    }
-)
+_LATIN_LETTERS: Final[dict[int, int | str]] = {
+    **str.maketrans("øłđðħ\u0131", "olddhi"),
+    **str.maketrans({"æ": "ae", "œ": "oe", "þ": "th"}),
+}
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
 _TEMPLATE_NAME: Final = r"[\p{L}_][\p{L}\p{N}_ .|-]*"
 # {{…}} anywhere in a text, or a whole text such as [first name], %FIRST_NAME% or <first name>.

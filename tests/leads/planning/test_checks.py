@@ -294,7 +294,7 @@ def test_text_for_missing_values_is_omitted(dtype: str) -> None:
     assert problems["row"].tolist() == list(range(start, start + len(PLACEHOLDER_TEXTS)))
     assert set(problems["code"]) == {"placeholder_text"}
     assert problems["message"].tolist() == [
-        f"{text!r} is a placeholder and is sent as written. Correct or empty the cell."
+        f"{text!r} is a placeholder, which is not left out. Correct or empty the cell."
         for text in PLACEHOLDER_TEXTS
     ]
     required = make_plan(frame, SEQUENCE, data=["name"], require=["name"])
