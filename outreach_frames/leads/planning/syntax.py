@@ -36,7 +36,7 @@ SIMPLE_URL: Final = (
 # Latin letters that have no decomposition.
 _LATIN_LETTERS: Final[dict[int, int | str]] = {
     **str.maketrans("øłđðħ\u0131", "olddhi"),
-    **str.maketrans({"æ": "ae", "œ": "oe", "þ": "th"}),
+    **{ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th"},
 }
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
 _TEMPLATE_NAME: Final = r"[\p{L}_][\p{L}\p{N}_ .|-]*"
