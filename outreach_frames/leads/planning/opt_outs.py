@@ -10,14 +10,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.tables.value_text import column_texts, strip_texts
+from outreach_frames.tables.value_text import column_texts, compose_texts, strip_texts
 
 # Names of columns, in lower case without blanks and punctuation.
 _NAMES: Final = (
     *("optout", "optedout", "emailoptout", "hasoptedoutofemail", "unsubscribed"),
     *("unsubscribedfromallemail", "donotcontact", "donotemail", "dnc"),
 )
-_TRUE: Final = ("true", "yes", "y", "1", "x", "ja", "oui", "si", "sí")
+_TRUE: Final = ("true", "yes", "y", "1", "1.0", "x", "ja", "oui", "si", "sí")
 
 
 def opt_outs(frame: pd.DataFrame) -> Iterator[tuple[Hashable, pd.Series[Any], list[int]]]:
@@ -25,7 +25,7 @@ def opt_outs(frame: pd.DataFrame) -> Iterator[tuple[Hashable, pd.Series[Any], li
     for place, name in enumerate(frame.columns):
         if "".join(filter(str.isalnum, str(name).casefold())) in _NAMES:
             cells = frame.iloc[:, place]
-            texts = pc.utf8_lower(strip_texts(column_texts(cells).texts))
+            texts = pc.utf8_lower(compose_texts(strip_texts(column_texts(cells).texts)))
             is_true = pc.is_in(texts, pa.array(_TRUE, texts.type))
             yield name, cells, np.flatnonzero(is_true.to_numpy(zero_copy_only=False)).tolist()
 

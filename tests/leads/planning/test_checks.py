@@ -325,7 +325,22 @@ OPT_OUT_NAMES = [
     *["opt out", "Opted Out", "Email Opt Out", "Has Opted Out of Email", "UNSUBSCRIBED"],
     *["Unsubscribed from all email", "do_not_contact", "doNotEmail", "DNC", "Opt-Out"],
 ]
-OPTED_OUT = [True, 1, 1.0, "true", "YES", " y ", "1", "x", "Ja", "oui", "si", "SÍ"]
+OPTED_OUT = [
+    "1.0",
+    "si\u0301",
+    True,
+    1,
+    1.0,
+    "true",
+    "YES",
+    " y ",
+    "1",
+    "x",
+    "Ja",
+    "oui",
+    "si",
+    "SÍ",
+]
 OPTED_IN = [False, 0, None, float("nan"), "", "no", "nein", "false", "0", "maybe"]
 
 
