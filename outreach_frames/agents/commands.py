@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -28,11 +29,12 @@ from outreach_frames.commands.terminal import fit_lines, print_card, print_text,
 from outreach_frames.common.card import Card, Fact, as_text
 from outreach_frames.common.text import plural, printable, quoted, shorten
 from outreach_frames.errors import ConfigurationError, InvalidInputError
-from outreach_frames.leads.cards import plan_facts
+from outreach_frames.leads.cards import plan_facts, refusal
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.planning.sequence_status import look_up
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.statuses import IN_SEQUENCE, WOULD_SEND
+from outreach_frames.leads.sending.submit import rows_to_send
+from outreach_frames.leads.statuses import IN_SEQUENCE
 
 _MAX_AGE: Final = timedelta(hours=24)
 _LEADS_SHOWN: Final = 3
@@ -74,9 +76,10 @@ def _run_approve(options: argparse.Namespace) -> int:
                 "--profile NAME, or plan again. Nothing was sent."
             )
         prepared = plan.prepare(contents, client)
-        sequence = prepared.sequence
-        if sequence.why:
+        if prepared.sequence.why:
             sequence = look_up(plan.sequence_id, client, all_pages=True)
+            prepared = replace(prepared, sequence=sequence)
+        sequence = prepared.sequence
         if sequence.why:
             raise InvalidInputError(
                 f"The sequence {quoted(plan.sequence_id)} was not found: {sequence.why}. Nothing "
@@ -86,53 +89,64 @@ def _run_approve(options: argparse.Namespace) -> int:
         journal = journal_of(plan)
         with suppress(OSError):  # `submit` raises an error if the folder is missing
             journal.parent.mkdir(0o700, parents=True, exist_ok=True)
-        for line in _describe_recorded(prepared, prepared.submit(journal=journal, dry_run=True)):
+        # What is shown is what is sent: rows that earlier approvals have sent are in neither.
+        remaining = prepared.only(rows_to_send(prepared, journal))
+        preview = remaining.submit(journal=journal, dry_run=True)
+        for line in _describe_recorded(prepared, remaining, preview):
             print_text(line)
         target = Fact("Sequence", f"{name}, {sequence.status} ({plan.sequence_id})")
-        _show(plan, prepared, [Fact("Service", client.base_url), target])
-        typed = ""
+        _show(plan, remaining, [Fact("Service", client.base_url), target])
+        typed, leads = "", plural(len(remaining.positions), "lead")
         with suppress(EOFError):
-            typed = input("To send, type the sequence's name: ")
+            typed = input(f"To send {leads}, type the sequence's name: ")
         if " ".join(typed.split()) != name:
             raise InvalidInputError("Another name was typed. Nothing was sent.")
         record_approval(plan)
-        report = prepared.submit(journal=journal)
+        report = remaining.submit(journal=journal)
         print_card(report._card(), options)
         if options.results is not None:
             report.to_csv(options.results)
     return EXIT_OK if report.rows["status"].isin(IN_SEQUENCE).all() else EXIT_NOT_ALL_ADDED
 
 
-def _describe_recorded(prepared: SubmissionPlan, preview: SubmissionReport) -> Iterator[str]:
+def _describe_recorded(
+    prepared: SubmissionPlan, remaining: SubmissionPlan, preview: SubmissionReport
+) -> Iterator[str]:
     """Yield what earlier approvals have sent of a plan, and what remains."""
     rows = preview.rows[preview.rows["attempts"] > 0]
     if rows.empty:
         return
-    leads, remaining = len(prepared.positions), int(preview.rows["status"].eq(WOULD_SEND).sum())
     days = rows["sent_at"].dt.strftime(" on %Y-%m-%d (UTC)").fillna("")
     outcomes = (rows["status"] + days).value_counts(sort=False)
     known = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
     yield (
-        f"Earlier approvals have sent leads of this plan: {remaining:,} of {plural(leads, 'row')} "
-        f"remain. Recorded: {known}."
+        f"Earlier approvals have sent leads of this plan: {len(remaining.positions):,} of "
+        f"{plural(len(prepared.positions), 'row')} remain. Recorded: {known}."
     )
 
 
-def _show(plan: SavedPlan, prepared: SubmissionPlan, target: list[Fact]) -> None:
-    """Print the first leads as they are sent, and facts about all leads."""
-    for lead in prepared.leads(prepared.positions[:_LEADS_SHOWN]):
+def _show(plan: SavedPlan, remaining: SubmissionPlan, target: list[Fact]) -> None:
+    """Print the first leads as they are sent, and facts about all leads that remain."""
+    for lead in remaining.leads(remaining.positions[:_LEADS_SHOWN]):
         text = shorten(json.dumps(lead, ensure_ascii=False), _MAX_LEAD_LENGTH)
         # The marks show that a line belongs to a lead, whatever its text resembles.
         print_text(textwrap.fill(text, 78, initial_indent="* ", subsequent_indent="| "))
-    leads, rows = len(prepared.positions), plural(len(prepared.frame), "row")
     data = plan.arguments.get("data")
     columns = data if isinstance(data, dict) else {}
     fields = [
-        f"{field} from {quoted(columns.get(field, field))}" for field in prepared.checked.data
+        f"{field} from {quoted(columns.get(field, field))}" for field in remaining.checked.data
     ]
-    facts = [*target, Fact("Data", ", ".join(fields) or "none"), *plan_facts(prepared)[1:]]
-    headline = f"{leads:,} of {rows} of {plan.file} will be sent; the first leads are above."
-    print_text(fit_lines(as_text(Card(headline, facts))))
+    facts = [*target, Fact("Data", ", ".join(fields) or "none"), *plan_facts(remaining)[1:]]
+    print_text(fit_lines(as_text(Card(_headline(plan, remaining), facts))))
+
+
+def _headline(plan: SavedPlan, remaining: SubmissionPlan) -> str:
+    """Return the number of rows to send, or why no row is sent."""
+    leads, rows = len(remaining.positions), plural(len(remaining.frame), "row")
+    if why := refusal(remaining):
+        return f"0 of {rows} of {plan.file} will be sent: {why}."
+    where = "; the first leads are above" if leads else ""
+    return f"{leads:,} of {rows} of {plan.file} will be sent{where}."
 
 
 _MCP: Final = Command(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -133,21 +134,22 @@ def refusal(plan: PreparedLeads) -> str:
 def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:
     """Return facts on a plan's sequence, unsent rows, problems, settings and overrides.
 
-    By default, the problems are counted by their codes.
+    By default, the problems are counted by their codes. They are those of the rows to send, of
+    their duplicates and of invalid rows.
     """
     unsent = plan.unsent["status"].value_counts()
     invalid, duplicates = (
         int(unsent.get(status, 0)) for status in (statuses.INVALID, statuses.DUPLICATE_IN_FRAME)
     )
-    problems = plan.problems["code"].value_counts()
+    problems = _current_problems(plan)
     boxes = ", ".join(plan.settings.get(MAILBOXES, ()))
     overrides = ", ".join(f"{name} for {leads:,}" for name, leads in plan.overrides.items())
-    codes = ", ".join(f"{code} {rows:,}" for code, rows in problems.items())
+    codes = ", ".join(f"{code} {rows:,}" for code, rows in problems["code"].value_counts().items())
     return [
         Fact("Sequence", _sequence(plan)),
         Fact("Not sent", f"{plural(invalid, 'invalid row')}, {plural(duplicates, 'duplicate')}"),
-        *_optional_facts(plan),
-        *_data_facts(plan),
+        *_optional_facts(plan, problems),
+        *_data_facts(plan, problems),
         Fact("Problems", problem_text or codes or "none"),
         Fact("Settings", f"mailboxes: {boxes}" if boxes else "the service's defaults"),
         *_mailbox_facts(plan),
@@ -155,7 +157,14 @@ def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:
     ]
 
 
-def _optional_facts(plan: PreparedLeads) -> Iterator[Fact]:
+def _current_problems(plan: PreparedLeads) -> pd.DataFrame:
+    """Return the problems of invalid rows, and of rows whose person the plan sends."""
+    problems = plan.problems
+    is_current = plan.is_planned(np.arange(len(plan.kept))) | ~plan.checked.is_valid
+    return problems[problems["row"].isin(np.flatnonzero(is_current))]
+
+
+def _optional_facts(plan: PreparedLeads, problems: pd.DataFrame) -> Iterator[Fact]:
     """Yield the number of leads without an email, and of repaired cells, if there are any."""
     if lacking := plan.emails.take(pa.array(plan.positions)).null_count:
         without = "a sequence with email steps refuses these, and their activity cannot be read"
@@ -164,7 +173,6 @@ def _optional_facts(plan: PreparedLeads) -> Iterator[Fact]:
         if field not in plan.checked.identifiers:
             for name in usual_names(field, plan.frame.columns):
                 yield Fact("Not used", f"{quoted(name)}; to send it, pass {field}={quoted(name)}")
-    problems = plan.problems
     if opted_out := problems.loc[problems["code"].eq(OPTED_OUT), "row"].nunique():
         rows = plural(opted_out, "row")
         yield Fact("Opted out", f"{rows}; to leave them out: {opt_out_filter(plan.frame)}")
@@ -172,9 +180,9 @@ def _optional_facts(plan: PreparedLeads) -> Iterator[Fact]:
         yield Fact("Repaired", plan.repaired)
 
 
-def _data_facts(plan: PreparedLeads) -> Iterator[Fact]:
+def _data_facts(plan: PreparedLeads, problems: pd.DataFrame) -> Iterator[Fact]:
     """Yield per data field how many of the leads lack it, or have another text for it."""
-    rows, problems = pa.array(plan.positions), plan.problems
+    rows = pa.array(plan.positions)
     problems = problems[problems["row"].isin(plan.positions)]
     templates, placeholders = (
         problems.loc[problems["code"].eq(code), "field"].value_counts()

@@ -22,6 +22,7 @@ import pytest
 from outreach_frames.agents.folder import Folder
 from outreach_frames.agents.plan_file import SavedPlan, _digest, plan_leads, plan_status
 from outreach_frames.client.client import Client
+from outreach_frames.errors import OutreachWarning
 from outreach_frames.sandbox import Sandbox
 from tests import forked, scripted
 from tests.agents.programs import Agent, Terminal, run_here, wait_until
@@ -52,10 +53,10 @@ class Account:
             "XDG_CACHE_HOME": str(folder.with_name("cache")),
         }
 
-    def plan(self, file: str = "leads.csv", **arguments: Any) -> Path:
+    def plan(self, file: str = "leads.csv", sequence_id: str = "s1", **arguments: Any) -> Path:
         """Write a plan as the tool does and return its path."""
         with Client(self.service.url, self.env["OUTREACH_API_KEY"], cache=None) as client:
-            made = plan_leads(Folder(self.folder), client, file, sequence_id="s1", **arguments)
+            made = plan_leads(Folder(self.folder), client, file, sequence_id, **arguments)
         return self.folder / made["plan"]
 
     def approve(self, plan: Path) -> Terminal:
@@ -80,14 +81,22 @@ class Account:
 
 
 def respond(received: Received) -> Reply:
-    """List the sequence, or add all leads; the third request of a run never ends."""
+    """List the sequences, or add all leads; the third request of a run never ends."""
     if received.method == "GET":
-        listed = [{"id": "s1", "name": NAME, "status": "active"}]
-        return scripted.json({"sequences": listed, "_links": {}})
+        return listing("active")
     leads = received.json["leads"]
     if any(lead["email"] == "lead25@x.example" for lead in leads):
         return Reply((scripted.FOREVER,))
     return scripted.json({"total": len(leads), "total_added_to_sequence": len(leads)})
+
+
+def listing(status: str) -> Reply:
+    """List two sequences; the first one has this status."""
+    listed = [
+        {"id": "s1", "name": NAME, "status": status},
+        {"id": "s2", "name": "Autumn", "status": "active"},
+    ]
+    return scripted.json({"sequences": listed, "_links": {}})
 
 
 @pytest.fixture
@@ -334,6 +343,73 @@ def test_plans_of_one_sequence_know_each_other(account: Account) -> None:
     again = account.approve(second).read_until(PROMPT)
     assert "0 of 5 rows remain" in " ".join(again.shown.split())
     assert again.type("no").end() != 0
+
+
+def test_only_remaining_rows_are_shown(account: Account) -> None:
+    """Leads, counts and problems are those of the rows that remain, and of invalid rows."""
+    first = ["lead0@x.example,{{title}}", "lead1@x.example,CEO", "n/a,CTO"]
+    later = ["lead2@x.example,", "lead3@x.example,tbd", "LEAD0@x.example,CEO"]
+    for name, rows in {"first.csv": first, "all.csv": [*first, *later]}.items():
+        (account.folder / name).write_text("\n".join(["email,title", *rows, ""]))
+    plan = account.plan("first.csv", data=["title"])
+    assert account.approve(plan).read_until(PROMPT).type(SHOWN).end() == 4
+    waiting = account.approve(account.plan("all.csv", data=["title"])).read_until(PROMPT)
+    shown = waiting.shown
+    assert "2 of 4 rows remain. Recorded: 2 added on 20" in " ".join(shown.split())
+    assert [line for line in shown.splitlines() if line[0] == "*"] == [
+        '* {"email": "lead2@x.example"}',
+        '* {"email": "lead3@x.example", "data": {"title": "tbd"}}',
+    ]
+    for words in (
+        "2 of 6 rows of all.csv will be sent; the first leads are above.",
+        "  Not sent     1 invalid row, 1 duplicate",
+        "  Data fields  title: missing in 1 lead, a placeholder in 1 lead",
+        "  Problems     placeholder 1, missing_identifier 1, placeholder_text 1",
+        "To send 2 leads, type",
+    ):
+        assert words in shown
+    assert waiting.type(SHOWN).end() == 4
+    assert set(account.sent().values()) == {1}
+    nothing = account.approve(account.plan("all.csv", data=["title"])).read_until(PROMPT)
+    assert "0 of 6 rows of all.csv will be sent.\n" in nothing.shown
+    assert "*" not in nothing.shown
+    assert nothing.type(SHOWN).end() == 4
+    assert sum(account.sent().values()) == 4
+
+
+def test_a_sequence_that_takes_no_leads(tmp_path: Path) -> None:
+    """The plan says that no row will be sent, and why; the typed name still asks the service."""
+
+    def archived(received: Received) -> Reply:
+        return listing("archived") if received.method == "GET" else respond(received)
+
+    (tmp_path / "agent").mkdir()
+    write_leads(tmp_path / "agent", 5)
+    with scripted.scripted(archived) as service:
+        account = Account(service, tmp_path / "agent")
+        with pytest.warns(OutreachWarning, match="is archived and accepts no leads"):
+            plan = account.plan()
+        terminal = account.approve(plan).read_until(PROMPT)
+        assert "0 of 5 rows of leads.csv will be sent: the sequence is archived." in terminal.shown
+        assert terminal.type(SHOWN).end() == 0
+        assert len(account.sent()) == 5
+
+
+def test_a_held_journal_ends_an_approval_before_the_question(account: Account) -> None:
+    """While an approval sends, others of its sequence end at once, and of another one send."""
+    write_leads(account.folder, 50, "many.csv")
+    plan = account.plan("many.csv", chunk_size=25)
+    holding = account.approve(plan).read_until(PROMPT).type(SHOWN)
+    wait_until(lambda: len(account.sent()) == 50)
+    code, shown = run_here("approve", account.plan(), env=account.env)
+    assert code == 2
+    assert "is in use. Wait for the other run to end" in shown
+    assert "Nothing was sent." in shown
+    assert PROMPT not in shown
+    other = account.approve(account.plan(sequence_id="s2")).read_until(PROMPT).type("Autumn")
+    assert other.end() == 0
+    holding.kill()
+    assert account.sent()["lead0@x.example"] == 2  # once per sequence
 
 
 @pytest.mark.parametrize("name", ["s1", "gone"])

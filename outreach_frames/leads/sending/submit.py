@@ -136,10 +136,15 @@ def retry_unknown(
     return _PlanRun(plan, client, path, progress=progress, watch=None, earlier={}).run()
 
 
+def rows_to_send(plan: PreparedLeads, path: Path | None) -> Positions:
+    """Return the rows that a run with this journal file would send now."""
+    return _planned(plan, preview(plan, path).resumption.rows)
+
+
 def unrecorded_rows(plan: PreparedLeads) -> Positions:
     """Return the rows that a run would send now; all planned rows if the journal is unreadable."""
     try:
-        return _planned(plan, preview(plan, _last_journal(plan)).resumption.rows)
+        return rows_to_send(plan, _last_journal(plan))
     except OutreachError:
         return plan.positions
 
