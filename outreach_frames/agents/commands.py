@@ -31,10 +31,11 @@ from outreach_frames.common.text import plural, printable, quoted, shorten
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.leads.cards import plan_facts, refusal
 from outreach_frames.leads.plan import SubmissionPlan
+from outreach_frames.leads.planning.mapping import read_send_again
 from outreach_frames.leads.planning.sequence_status import look_up
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.submit import rows_to_send
-from outreach_frames.leads.statuses import IN_SEQUENCE
+from outreach_frames.leads.sending.submit import retry_unknown, rows_to_send
+from outreach_frames.leads.statuses import IN_SEQUENCE, UNKNOWN
 
 _MAX_AGE: Final = timedelta(hours=24)
 _LEADS_SHOWN: Final = 3
@@ -90,8 +91,12 @@ def _run_approve(options: argparse.Namespace) -> int:
         with suppress(OSError):  # `submit` raises an error if the folder is missing
             journal.parent.mkdir(0o700, parents=True, exist_ok=True)
         # What is shown is what is sent: rows that earlier approvals have sent are in neither.
-        remaining = prepared.only(rows_to_send(prepared, journal))
-        preview = remaining.submit(journal=journal, dry_run=True)
+        again, retry = read_send_again(options.send_again), options.retry_unknown
+        if again and retry:
+            raise InvalidInputError("Pass --send-again or --retry-unknown. Nothing was sent.")
+        rows = rows_to_send(prepared, journal, send_again=again, resend_unknown=retry)
+        remaining = prepared.only(rows)
+        preview = remaining.submit(journal=journal, dry_run=True, send_again=[*again])
         for line in _describe_recorded(prepared, remaining, preview):
             print_text(line)
         target = Fact("Sequence", f"{name}, {sequence.status} ({plan.sequence_id})")
@@ -102,11 +107,16 @@ def _run_approve(options: argparse.Namespace) -> int:
         if " ".join(typed.split()) != name:
             raise InvalidInputError("Another name was typed. Nothing was sent.")
         record_approval(plan)
-        report = remaining.submit(journal=journal)
+        if retry:
+            report = retry_unknown(remaining, journal)
+        else:
+            report = remaining.submit(journal=journal, send_again=[*again])
         print_card(report._card(), options)
         if options.results is not None:
             report.to_csv(options.results)
-    return EXIT_OK if report.rows["status"].isin(IN_SEQUENCE).all() else EXIT_NOT_ALL_ADDED
+    status = report.rows["status"]
+    is_done = status.ne(UNKNOWN) if retry else status.isin(IN_SEQUENCE)
+    return EXIT_OK if is_done.all() else EXIT_NOT_ALL_ADDED
 
 
 def _describe_recorded(
@@ -168,10 +178,22 @@ _APPROVE: Final = Command(
     options={
         "--profile NAME": "a stored profile",
         "--results FOLDER": "a folder for a CSV file per outcome",
+        "--retry-unknown": "send only the rows that earlier approvals left as unknown",
     },
-    others=[option("plan", type=Path, metavar="PLAN", help="the plan's .json file"), add_rate],
+    others=[
+        option(
+            "--send-again",
+            nargs="+",
+            metavar="STATUS",
+            help="skips of the service, such as recently_contacted: people whose recorded outcome "
+            "is one of these are sent again",
+        ),
+        option("plan", type=Path, metavar="PLAN", help="the plan's .json file"),
+        add_rate,
+    ],
     details="The command asks for the sequence's name before it sends. Repeat it after an "
-    "interruption. The exit code is 4 if some rows were not added.",
+    "interruption. The exit code is 4 if some rows were not added, or with --retry-unknown while "
+    "rows remain unknown.",
     once=True,
 )
 AGENT_COMMANDS: Final = (_MCP, _APPROVE)

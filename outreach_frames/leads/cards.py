@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -98,12 +98,13 @@ def meaning_of(status: str) -> Meaning:
     return MEANINGS.get(status) or Meaning(f"Skipped: listed by the service in {listed}.")
 
 
-def plan_card(plan: PreparedLeads, recorded: int = 0) -> Card:
-    """Build the card of a plan, of which `recorded` further leads were sent before."""
+def plan_card(plan: PreparedLeads, recorded: Mapping[str, int]) -> Card:
+    """Build the card of a plan; `recorded` has the number of other leads per recorded status."""
     facts = plan_facts(plan)
     if recorded:
-        words = f"{plural(recorded, 'lead')}, recorded in this Python session: not sent again"
-        facts.append(Fact("Sent before", words))
+        counts = ", ".join(f"{status} {leads:,}" for status, leads in recorded.items())
+        words = f"{plural(sum(recorded.values()), 'lead')}, recorded in this Python session"
+        facts.append(Fact("Sent before", f"{words}: not sent again ({counts})"))
     return Card(
         headline=f"SubmissionPlan: {plan_headline(plan)}",
         facts=facts,

@@ -32,7 +32,7 @@ from outreach_frames.leads.planning.sequence_status import look_up
 from outreach_frames.leads.prepared import CheckedFrame, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import warn_of_own_columns
-from outreach_frames.leads.sending.submit import read_report, submit, unrecorded_rows
+from outreach_frames.leads.sending.submit import read_report, recorded_outcomes, submit
 
 _DOCUMENTED: Final = (
     "sequence_id chunk_size settings positions overrides mailboxes sequence frame payloads "
@@ -118,8 +118,8 @@ class SubmissionPlan(PreparedLeads):
             )
 
     def _card(self) -> Card:
-        remaining = self.only(unrecorded_rows(self))
-        return plan_card(remaining, len(np.setdiff1d(self.positions, remaining.positions)))
+        remaining, recorded = recorded_outcomes(self)
+        return plan_card(self.only(remaining), recorded)
 
     def __repr__(self) -> str:
         return as_text(self._card())

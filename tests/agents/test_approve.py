@@ -59,9 +59,9 @@ class Account:
             made = plan_leads(Folder(self.folder), client, file, sequence_id, **arguments)
         return self.folder / made["plan"]
 
-    def approve(self, plan: Path) -> Terminal:
+    def approve(self, plan: Path, *options: str) -> Terminal:
         """Run approve in a terminal."""
-        return Terminal("approve", plan, env=self.env)
+        return Terminal("approve", plan, *options, env=self.env)
 
     def refusal(self, plan: Path, typed: str | None = None) -> str:
         """Run approve, which fails without sending anything, and return what it shows."""
@@ -322,6 +322,14 @@ def test_a_killed_approval_is_resumed(account: Account) -> None:
     assert len(account.sent()) == 50
     outcomes = plan_status_of(account, plan)["outcomes"]
     assert outcomes == {"added": 40, "unknown": 10}
+    retried = account.approve(plan, "--retry-unknown").read_until(PROMPT)
+    assert "10 of 50 rows of many.csv will be sent" in " ".join(retried.shown.split())
+    assert '* {"email": "lead20@x.example"' in retried.shown
+    assert retried.type("no").end() != 0
+    refused = account.approve(plan, "--send-again", "unknown")
+    assert refused.end() != 0
+    assert "takes skips of the service" in " ".join(refused.shown.split())
+    assert sum(account.sent().values()) == 50
     (journal,) = Path(account.env["XDG_DATA_HOME"]).rglob("*.journal")
     assert journal.stat().st_mode & 0o777 == 0o600
     assert journal.parent.stat().st_mode & 0o777 == 0o700

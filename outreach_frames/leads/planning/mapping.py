@@ -223,7 +223,7 @@ def read_send_again(names: object) -> frozenset[str]:
         is_other = name in statuses.STATUSES or bool(similar(str(name), statuses.STATUSES))
         if name not in statuses.SKIPPED and (is_other or not isinstance(name, str)):
             hint = (
-                " report.retry_unknown() sends unknown rows again."
+                " report.retry_unknown(), or --retry-unknown in a shell, sends unknown rows."
                 if name == statuses.UNKNOWN
                 else suggestion(str(name), statuses.SKIPPED)
             )

@@ -84,7 +84,7 @@ def _report_preview(
     send_again: frozenset[str],
 ) -> SubmissionReport:
     """Report a dry run, or a plan without rows to send and without a connection."""
-    journal = preview(plan, path, client, send_again)
+    journal = preview(plan, path, client, send_again=send_again)
     outcome = RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent.")
     if plan.sequence.refusal:
         detail = f"Dry run: the row would not be sent, because {plan.sequence.refusal}."
@@ -104,11 +104,11 @@ def preview(
     plan: PreparedLeads,
     path: Path | None,
     client: Client | None = None,
-    send_again: frozenset[str] = frozenset(),
+    **options: Any,
 ) -> Journal:
     """Return a closed journal with what a run would do with each row; the file is unchanged."""
     client, path = client or plan.client or connect.current(), path and locate(path)
-    with _open(plan, path, client, dry_run=True, send_again=send_again) as journal:
+    with _open(plan, path, client, dry_run=True, **options) as journal:
         return journal
 
 
@@ -136,17 +136,24 @@ def retry_unknown(
     return _PlanRun(plan, client, path, progress=progress, watch=None, earlier={}).run()
 
 
-def rows_to_send(plan: PreparedLeads, path: Path | None) -> Positions:
-    """Return the rows that a run with this journal file would send now."""
-    return _planned(plan, preview(plan, path).resumption.rows)
+def rows_to_send(plan: PreparedLeads, path: Path | None, **options: Any) -> Positions:
+    """Return the rows that a run with this journal file and these options would send now."""
+    return _planned(plan, preview(plan, path, **options).resumption.rows)
 
 
-def unrecorded_rows(plan: PreparedLeads) -> Positions:
-    """Return the rows that a run would send now; all planned rows if the journal is unreadable."""
+def recorded_outcomes(plan: PreparedLeads) -> tuple[Positions, Counter[str]]:
+    """Return the rows that a run would send now, and the number of other rows per recorded status.
+
+    If the journal is unreadable, these are all planned rows.
+    """
     try:
-        return rows_to_send(plan, _last_journal(plan))
+        found = preview(plan, _last_journal(plan)).resumption
     except OutreachError:
-        return plan.positions
+        return plan.positions, Counter()
+    rows = np.array([*found.recorded], dtype=np.int64)
+    planned = _planned(plan, rows[plan.checked.is_valid[rows]]).tolist()
+    counts = Counter(found.recorded[row][0].entry.outcome.status for row in planned)
+    return _planned(plan, found.rows), counts
 
 
 def read_report(
