@@ -360,10 +360,10 @@ def add_to_sequence(
         skip a check for some rows, filter the rows and submit them with the same journal.
     mailbox : str, optional
         The column with each row's mailbox: the address of a mailbox, or the address or full name of
-        a user. A user's rows are shared among the user's active mailboxes, and each person always
-        has the same mailbox. Rows with a missing cell are sent from `mailboxes`, or by default from
-        the sequence's senders. If a recorded row's mailbox changes, the row is not sent again, and
-        its detail gives the reason.
+        a user. A user's rows are shared among the user's active mailboxes: by their email, or else
+        their profile URL, each person gets a mailbox of the same user. Rows with a missing cell are
+        sent from `mailboxes`, or by default from the sequence's senders. If a recorded row's
+        mailbox or user changes, the row is not sent again, and its detail gives the reason.
     mailboxes : list of str, optional
         The addresses of the mailboxes that share the leads or, with `mailbox`, the rows with a
         missing cell; by default those in the sequence's settings.

@@ -65,6 +65,16 @@ class CheckedFrame:
         none = pa.nulls(len(self._frame), pa.large_string())
         return self.checked.identifiers.get(spec.LEAD_IDENTIFIERS[0], none)
 
+    def sent_from(self, mailboxes: Mapping[int, str]) -> Self:
+        """Return the frame with other mailboxes for these rows."""
+        if not mailboxes or self.checked.mailboxes is None:
+            return self
+        addresses = self.checked.mailboxes.to_pylist()
+        for row, address in mailboxes.items():
+            addresses[row] = address
+        array = pa.array(addresses, self.checked.mailboxes.type)
+        return replace(self, checked=replace(self.checked, mailboxes=array))
+
     @property
     def problems(self) -> pd.DataFrame:
         """One row per problem: row, index, column, field, code, message."""

@@ -294,6 +294,62 @@ def test_a_mailbox_that_changed(tmp_path: Path) -> None:
         assert boxes(service)[5:] == [["una1@x.example"]]
 
 
+UNA = [box for box in LISTED if box[0].startswith("una")]
+
+
+def test_any_mailbox_of_a_user_is_unchanged(tmp_path: Path) -> None:
+    """A recorded row of a user has no note when its email or the user's mailboxes change."""
+    url = "https://profnet.example/in/p{}".format
+    frame = pd.DataFrame({"email": None, "profnet_url": map(url, range(8)), "owner": "una lee"})
+    with serving() as (account, service, client):
+        journal = tmp_path / "j"
+        add(frame, client, journal=journal)
+        assert {box for (box,) in boxes(service)} == {"una1@x.example", "una2@x.example"}
+        filled = frame.assign(email=[f"p{row}.x@example.com" for row in range(8)])
+        report = add(filled, client, journal=journal)
+        assert set(report.rows["status"]) == {"added"}
+        assert set(notes(report)) == {"The row was sent without this email and is not resent."}
+        # The mailboxes that sent are inactive: they are still the user's, who has a new one.
+        off = [(email, user, number, "inactive") for email, user, number, _ in UNA]
+        account.boxes = [*off, ("una4@x.example", "una@x.example", "u3", "active")]
+        assert set(notes(add(frame, client, journal=journal))) == {""}
+        # A mailbox of another user, or an address in place of the user, is a change.
+        for boxes_now, owner in ((LISTED, "ann lee"), (account.boxes, "una4@x.example")):
+            account.boxes = boxes_now
+            report = add(frame.assign(owner=owner), client, journal=journal)
+            other = "The row was sent from another mailbox and is not resent."
+            assert set(notes(report)) == {other}
+        assert len(sent(service)) == 2
+
+
+@pytest.mark.parametrize("state", ["active", "inactive", "gone"])
+def test_a_retry_uses_the_recorded_mailbox(state: str, tmp_path: Path) -> None:
+    """A retry by a user's name uses the recorded mailbox if it is active, else another."""
+    frame = leads(*["una lee"] * 8)
+    with serving(script.reset()) as (account, service, client):
+        journal = tmp_path / "j"
+        account.boxes = [("una1@x.example", "una@x.example", "u3", "active")]
+        report = add(frame, client, journal=journal)
+        assert set(report.rows["status"]) == {"unknown"}
+        new = [(f"una{number}@x.example", "una@x.example", "u3", "active") for number in (2, 4)]
+        account.boxes = new if state == "gone" else [(*account.boxes[0][:3], state), *new]
+        report = add(frame, client, journal=journal)
+        assert ("from another mailbox" in report.rows["detail"][0]) is (state == "gone")
+        again = report.retry_unknown()
+        used = {box for (box,) in boxes(service)[1:]}
+        expected = {
+            "active": {"una1@x.example"},
+            "inactive": {"una2@x.example", "una4@x.example"},
+            "gone": set(),
+        }
+        assert used == expected[state]
+        assert set(again.rows["status"]) == {"unknown" if state == "gone" else "added"}
+        if state != "gone":
+            # The journal has the mailboxes that the retry used.
+            account.boxes = [box for box in account.boxes if box[0] in used]
+            assert set(notes(add(frame, client, journal=journal))) == {""}
+
+
 def test_recorded_rows_with_a_missing_mailbox(tmp_path: Path) -> None:
     """If a mailbox is missing, recorded rows keep their outcome, and new rows are invalid."""
     with serving() as (account, service, client):

@@ -25,7 +25,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.identity import persons
 from outreach_frames.identity.keys import are_placeholder_urls, certain_keys, profnet_url_keys
 from outreach_frames.leads.planning import syntax
-from outreach_frames.leads.planning.mailboxes import AccountMailboxes
+from outreach_frames.leads.planning.mailboxes import AccountMailboxes, UserMailboxes
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
     KEYS,
@@ -97,6 +97,8 @@ class CheckedRows:
     data: Mapping[str, pa.Array]
     # Each row's mailbox, or missing; None without a mailbox column.
     mailboxes: pa.Array | None
+    # The mailboxes of the user per row that names a user.
+    users: Mapping[int, UserMailboxes]
     problems: pd.DataFrame
     # `is_valid`: whether a row may be sent. `is_identified`: whether its identifiers are valid, so
     # that they link a person's rows even if the row is not sent.
@@ -138,8 +140,9 @@ def check_rows(
         for row in np.flatnonzero(~is_present).tolist()
     ]
     mailboxes = None
+    users: Mapping[int, UserMailboxes] = {}
     if mapping.mailbox is not None:
-        mailboxes = _mailboxes(column(MAILBOX, mapping.mailbox), identifiers, account)
+        mailboxes, users = _mailboxes(column(MAILBOX, mapping.mailbox), identifiers, account)
     is_valid = _have_no_problem(problems, len(frame))
     keys = _identifier_keys(identifiers, problems, pa.array(is_identified))
     first = persons.first_rows(persons.numbers_of(persons.identifiers(*keys.columns)))
@@ -153,7 +156,9 @@ def check_rows(
         for row in rows
     ]
     table = _problems_frame(problems, frame.index)
-    return CheckedRows(identifiers, data, mailboxes, table, is_valid, is_identified, keys, kept)
+    return CheckedRows(
+        identifiers, data, mailboxes, users, table, is_valid, is_identified, keys, kept
+    )
 
 
 def _identifier_keys(
@@ -306,17 +311,17 @@ def _drop_weak_urls(
 
 def _mailboxes(
     column: _Column, identifiers: Mapping[str, pa.Array], account: AccountMailboxes | None
-) -> pa.Array:
-    """Return the address of each row's mailbox, or the cell's text if no mailbox is usable."""
+) -> tuple[pa.Array, dict[int, UserMailboxes]]:
+    """Return each row's mailbox, or its text if no mailbox is usable, and the rows' users."""
     before = len(column.problems)
     texts = _identifier(column)
     if account is None:
-        return texts
+        return texts, {}
     invalid = {problem.row for problem in column.problems[before:]}
-    addresses, problems = account.choose(texts, identifiers)
+    addresses, problems, users = account.choose(texts, identifiers)
     for row in problems.keys() - invalid:
         column.report(row, *problems[row])
-    return addresses
+    return addresses, users
 
 
 def _data_field(column: _Column) -> pa.Array:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,22 @@ from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.tables.value_text import TEXT
 
 _ACTIVE: Final = spec.ACTIVE_MAILBOX_STATUS
+
+
+class UserMailboxes(NamedTuple):
+    """The addresses of a user's mailboxes, and of the active ones among them."""
+
+    every: tuple[str, ...]
+    active: tuple[str, ...]
+
+
+class _Named(NamedTuple):
+    """What a text names: the active mailboxes, or a code and a message; a user's mailboxes."""
+
+    active: tuple[str, ...] = ()
+    code: str = ""
+    message: str = ""
+    user: UserMailboxes | None = None
 
 
 class AccountMailboxes:
@@ -43,26 +59,31 @@ class AccountMailboxes:
 
     def choose(
         self, texts: pa.Array, identifiers: Mapping[str, pa.Array]
-    ) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
+    ) -> tuple[pa.Array, dict[int, tuple[str, str]], dict[int, UserMailboxes]]:
         """Return each row's mailbox address, and (code, message) per row with an unusable mailbox.
 
-        The row's email, or else profile URL, selects one of a user's mailboxes.
+        The row's email, or else profile URL, selects one of a user's mailboxes. The user's
+        mailboxes are returned per row that names a user.
         """
         addresses: list[str | None] = texts.to_pylist()
         problems: dict[int, tuple[str, str]] = {}
+        users: dict[int, UserMailboxes] = {}
         look_up = cache(self._find)
         keys = pc.coalesce(*(KEYS[kind](column) for kind, column in identifiers.items()))
         for row, (text, person) in enumerate(zip(addresses, keys.to_pylist(), strict=True)):
             if text is None:
                 continue
-            usable, code, message = look_up(text)
-            if not usable:
-                problems[row] = code, message
+            named = look_up(text)
+            if named.user is not None:
+                users[row] = named.user
+            if not named.active:
+                problems[row] = named.code, named.message
             else:
-                addresses[row] = _preferred(person, usable) if len(usable) > 1 else usable[0]
-        return pa.array(addresses, TEXT), problems
+                is_choice = len(named.active) > 1
+                addresses[row] = _preferred(person, named.active) if is_choice else named.active[0]
+        return pa.array(addresses, TEXT), problems, users
 
-    def _find(self, text: str) -> tuple[Sequence[str], str, str]:
+    def _find(self, text: str) -> _Named:
         """Return the active mailboxes that a text names, or else a code and a message."""
         key = _key(text)
         own, of_user = self._of_address.get(key, []), self._of_user.get(key, [])
@@ -71,18 +92,26 @@ class AccountMailboxes:
         if not own and len(users) > 1:
             shared = f"{len(users)} users are called {quoted(text)}"
             boxes = ", ".join(mailbox["email"] for mailbox in named)
-            return (), "ambiguous_mailbox", f"{shared}. Use the address of a mailbox: {boxes}."
-        active = [mailbox["email"] for mailbox in named if mailbox["status"] == _ACTIVE]
+            message = f"{shared}. Use the address of a mailbox: {boxes}."
+            return _Named(code="ambiguous_mailbox", message=message)
+        # A repeated address keeps its last spelling.
+        active = tuple(
+            {_key(box["email"]): box["email"] for box in named if box["status"] == _ACTIVE}.values()
+        )
+        user = None
+        if named and not own:
+            user = UserMailboxes(tuple(box["email"] for box in named), active)
         if active:
-            # A repeated address keeps its last spelling.
-            return list({_key(address): address for address in active}.values()), "", ""
+            return _Named(active, user=user)
         if not named:
             lacking = f"The account has no mailbox or user called {quoted(text)}."
             close = suggestion(text, self._names)
-            return (), "unknown_mailbox", f"{lacking}{close} The users: {listed(self._names)}."
+            message = f"{lacking}{close} The users: {listed(self._names)}."
+            return _Named(code="unknown_mailbox", message=message)
         states = [f"{box['email']} ({box['status'] or 'status unknown'})" for box in named]
         message = f"No mailbox of {quoted(text)} is {_ACTIVE}: {', '.join(states)}."
-        return (), "mailbox_unusable", f"{message} Reconnect a mailbox, or use another address."
+        message = f"{message} Reconnect a mailbox, or use another address."
+        return _Named(code="mailbox_unusable", message=message, user=user)
 
 
 def look_up_mailboxes(client: Client) -> AccountMailboxes:

@@ -94,6 +94,7 @@ class Journal(AbstractContextManager["Journal"]):
                     resend_unknown=resend_unknown,
                     send_again=send_again,
                 )
+                self._frame = frame.sent_from(self.resumption.mailboxes)
                 if not dry_run:
                     self._record(self._links(), InvalidInputError)
             self._stack = stack.pop_all()

@@ -7,16 +7,18 @@ that were rejected or not sent reached nobody and are retried. All functions her
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from msgspec.structs import replace
 
 from outreach_frames import spec
+from outreach_frames.identity.keys import email_keys
 from outreach_frames.identity.persons import Mask, Rows, first_rows, first_valid_rows
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.mapping import MAILBOX
@@ -24,6 +26,7 @@ from outreach_frames.leads.prepared import CheckedFrame
 from outreach_frames.leads.sending import events
 from outreach_frames.leads.sending.digests import Content, Digest, Digests, RowIdentifiers
 from outreach_frames.leads.sending.events import Lead, LeadId, RecordedRow
+from outreach_frames.tables.value_text import TEXT
 
 _OTHER_IDENTIFIERS: Final = "The row was sent {} and is not resent."
 _OTHER_DATA: Final = "{} changed since the row was sent; the service never updates leads."
@@ -45,6 +48,8 @@ class Resumption:
     recorded: dict[int, tuple[Lead, str]] = field(default_factory=dict)
     # The recorded lead that a row sends again.
     leads: dict[int, Lead] = field(default_factory=dict)
+    # The recorded mailbox per unknown row that is sent again, if its user still has it.
+    mailboxes: dict[int, str] = field(default_factory=dict)
     # The rows whose person is or may be in the sequence with other data.
     changed_rows: list[int] = field(default_factory=list)
     # New identifiers of recorded leads.
@@ -111,6 +116,9 @@ def resume(
             resumption.leads[row] = lead
             # Until its response, an unknown row may be in the sequence.
             recorded = [row] if resend_unknown else []
+            mailbox = comparison.recorded_mailbox(lead, row) if resend_unknown else None
+            if mailbox is not None:
+                resumption.mailboxes[row] = mailbox
         elif lead.entry.outcome.status in statuses.MAY_BE_IN_SEQUENCE and comparison.changed_fields(
             lead, row
         ):
@@ -277,6 +285,7 @@ class _Comparison:
         self.is_valid = frame.checked.is_valid
         self._fields = tuple(frame.checked.data)
         self._data = dict(zip(rows, digests.data(frame, rows), strict=True))
+        self._known_mailboxes: dict[tuple[str, ...], dict[Digest | None, str]] = {}
 
     @cached_property
     def _contents(self) -> dict[int, Content]:
@@ -295,13 +304,32 @@ class _Comparison:
         def distance(row: int) -> tuple[int, ...]:
             own = self._identifiers[row]
             is_other = own != lead.send.row
-            is_moved = self._contents[row].mailbox != lead.send.content.mailbox
+            is_moved = self._is_moved(lead, row)
             is_changed = bool(self.changed_texts(lead, row))
             # Rows recorded first, so that later rows do not change the choice.
             place = places.get(own, len(places))
             return is_other, is_moved, not self.is_valid[row], is_changed, place
 
         return min(rows, key=distance)
+
+    def recorded_mailbox(self, lead: Lead, row: int) -> str | None:
+        """Return the mailbox that sent a lead if it is an active one of the row's user."""
+        user, sent = self._frame.checked.users.get(row), lead.send.content.mailbox
+        return None if user is None else self._mailboxes(user.active).get(sent)
+
+    def _is_moved(self, lead: Lead, row: int) -> bool:
+        """Return whether a lead was sent from another mailbox, which is none of the row's user."""
+        now, sent = self._contents[row].mailbox, lead.send.content.mailbox
+        user = self._frame.checked.users.get(row)
+        return now != sent and (user is None or sent not in self._mailboxes(user.every))
+
+    def _mailboxes(self, addresses: tuple[str, ...]) -> Mapping[Digest | None, str]:
+        """Return addresses by their digests."""
+        if addresses not in self._known_mailboxes:
+            keys = email_keys(pa.array(addresses, TEXT)).to_pylist()
+            digests = self._digests.column(MAILBOX, keys)
+            self._known_mailboxes[addresses] = dict(zip(digests, addresses, strict=True))
+        return self._known_mailboxes[addresses]
 
     def find_overridden_row(self, lead: Lead, rows: Sequence[int]) -> int | None:
         """Return a row whose call now overrides the check that skipped the lead."""
@@ -327,8 +355,10 @@ class _Comparison:
         The overrides do not matter.
         """
         now, sent = self._contents[row], lead.send.content
-        names = (MAILBOX, *spec.LEAD_IDENTIFIERS)
-        changed = [name for name in names if getattr(now, name) != getattr(sent, name)]
+        changed = [MAILBOX] if self._is_moved(lead, row) else []
+        changed += [
+            name for name in spec.LEAD_IDENTIFIERS if getattr(now, name) != getattr(sent, name)
+        ]
         fields = dict.fromkeys((*now.fields, *sent.fields))
         return changed + [field for field in fields if now.text_of(field) != sent.text_of(field)]
 
@@ -350,11 +380,9 @@ class _Comparison:
             for kind, text, before in zip(spec.LEAD_IDENTIFIERS, now[:2], sent[:2], strict=True)
             if text not in (None, before)
         ]
-        mailbox = lead.send.content.mailbox
-        if self._frame.checked.mailboxes is not None and self._contents[row].mailbox != mailbox:
-            differences.append(
-                "without this mailbox" if mailbox is None else "from another mailbox"
-            )
+        if self._frame.checked.mailboxes is not None and self._is_moved(lead, row):
+            had_none = lead.send.content.mailbox is None
+            differences.append("without this mailbox" if had_none else "from another mailbox")
         notes = [_OTHER_IDENTIFIERS.format(" and ".join(differences))] if differences else []
         if fields := self.changed_fields(lead, row):
             notes.append(_OTHER_DATA.format(" and ".join(fields)))

@@ -239,10 +239,11 @@ class _PlanRun:
         rows = journal.resumption.rows
         if not self._is_retry:
             rows = _planned(self.plan, rows)
-        numbered = enumerate(self.plan.chunks(rows), journal.last_chunk + 1)
+        plan = self.plan.sent_from(journal.resumption.mailboxes)
+        numbered = enumerate(plan.chunks(rows), journal.last_chunk + 1)
         chunks = deque(Chunk(number, part.tolist()) for number, part in numbered)
         entries = self._earlier_entries(journal)
-        return Run(self.plan, self.client, journal, self._is_retry, chunks, entries)
+        return Run(plan, self.client, journal, self._is_retry, chunks, entries)
 
     def _earlier_entries(self, journal: Journal) -> dict[int, Entry]:
         """Return the entries of rows that were sent before, in a retry with their messages."""
