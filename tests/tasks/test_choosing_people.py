@@ -34,7 +34,7 @@ def campaigns(sandbox: Sandbox, client: Client, people: pd.DataFrame, tmp_path: 
 def age(path: Path, days: int, status: str) -> None:
     """Make a journal's events older, and give them another outcome."""
     with read_only(path) as file:
-        events = [*file.events.all()]
+        events = [*file.events.log]
         sequence = SequenceAddress(file.service, file.sequence_id)
     path.unlink()
     for number, event in enumerate(events):
