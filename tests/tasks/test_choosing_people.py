@@ -12,6 +12,7 @@ from msgspec.structs import replace
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
+from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.events import OutcomeEvent
 from outreach_frames.leads.sending.journal_file import (
     JournalFile,
@@ -27,6 +28,7 @@ def campaigns(sandbox: Sandbox, client: Client, people: pd.DataFrame, tmp_path: 
     sequence_id = sandbox.sequence_ids["accepts_any"]
     for number in range(3):
         rows = people.iloc[number * 5 : number * 5 + 5]
+        memory.clear()  # as in a process per campaign
         rows.outreach.add_to_sequence(sequence_id, journal=tmp_path / f"{number}.journal")
     return tmp_path
 
