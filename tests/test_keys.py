@@ -136,6 +136,16 @@ def test_a_written_line_break_between_identifiers_separates_them() -> None:
         assert urls.outreach.without(pd.DataFrame({"profnet_url": ["x.example/in/bo"]})).empty
 
 
+@pytest.mark.parametrize("dtype", ["str", "object"])
+def test_a_very_long_cell_has_no_key_and_is_counted(dtype: str) -> None:
+    """A text of more than 10,000 characters has no key, and `without` names it."""
+    long = f"{EMAIL}{';' * 20_000}"
+    table = pd.DataFrame({"email": pd.Series([long, f"{EMAIL};;", None], dtype=dtype)})
+    assert of.keys.email(table["email"]).isna().tolist() == [True, False, True]
+    with pytest.warns(of.errors.OutreachWarning, match="Table 1, column 'email': 1 cell"):
+        pd.DataFrame({"email": ["bo@x.example"]}).outreach.without(table)
+
+
 def test_an_entry_of_a_list_is_a_cell() -> None:
     """Other entries of a list or dict do not matter, unless one is ambiguous or an identifier."""
     assert of.keys.email([["Ada", EMAIL], {"name": "Ada", "email": EMAIL}]).tolist() == [EMAIL] * 2

@@ -26,6 +26,7 @@ QUOTES: Final = "'`\xb4\u2018\u2019*"
 STOPS: Final = ".,;:!?\u2026"
 # A text without keys, for cells that are not text.
 _UNREADABLE: Final = "\ufffd"
+_MAX_CHARACTERS: Final = 10_000
 # Separates the entries of a list, each of which is read as a cell.
 _ENTRY: Final = "\x1e"
 _LIKE_IDENTIFIER: Final = re.compile("[@/]")
@@ -188,11 +189,16 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
 
 
 def texts_of(column: pd.Series[Any]) -> pa.Array:
-    """Convert a column to text: lists with separated entries, other types without a key."""
+    """Convert a column to text: lists with separated entries, other types without a key.
+
+    Text of more than 10,000 characters has no key, because it would take long to read.
+    """
     if isinstance(column.dtype, pd.StringDtype):
         try:
             texts = pa.array(column.array, pa.large_string(), from_pandas=True)
-            return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+            texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+            is_long = pc.greater(pc.utf8_length(texts), _MAX_CHARACTERS)
+            return pc.if_else(is_long, pa.scalar(_UNREADABLE, texts.type), texts)
         except (UnicodeEncodeError, pa.ArrowInvalid, TypeError):
             pass
     return pa.array([*map(_text_of, python_values(column))], pa.large_string())
@@ -200,7 +206,8 @@ def texts_of(column: pd.Series[Any]) -> pa.Array:
 
 def _text_of(cell: Any) -> str | None:
     if isinstance(cell, str):
-        return _UNREADABLE if has_lone_surrogate(cell) else cell
+        is_readable = len(cell) <= _MAX_CHARACTERS and not has_lone_surrogate(cell)
+        return cell if is_readable else _UNREADABLE
     if cell is None or is_missing(cell):
         return None
     if isinstance(cell, Mapping):

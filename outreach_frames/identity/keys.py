@@ -100,7 +100,7 @@ _ESCAPED_BREAK_OF_URLS: Final = re.compile(r"(/[^\\/]*)(?:\\[nrt])+(?=[^\s\\/]*/
 _BETWEEN_URLS: Final = re.compile(
     r"""
     [\s<>"\\]+
-  | [;,|]+ (?= https?: | www\. | [\w-]+ (?:\.[\w-]+)+ / )   # only before another URL
+  | (?<![;,|]) [;,|]++ (?= https?: | www\. | [\w-]+ (?:\.[\w-]+)+ / )   # only before another URL
   | (?<=[^=?&#]) (?=https?:/)                              # a URL after `=` is a parameter's value
     """,
     re.VERBOSE | re.IGNORECASE,
