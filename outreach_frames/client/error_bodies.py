@@ -17,7 +17,10 @@ _MAX_CHARACTERS: Final = 200
 _MAX_CHARACTERS_OF_PLACE: Final = 100
 # The members of a body that hold errors, and the members of an error with its words, best first.
 _LISTS: Final = (spec.ERRORS_KEY, "errors", "error")
-_WORDS: Final = ("detail", "title", "message", "error", "code")
+_WORDS: Final = (
+    *("detail", "title", "message", "error_description", "msg", "errorMessage", "description"),
+    *("reason", "error", "code"),
+)
 _CODES: Final = ("error_code", "code")
 
 
@@ -58,10 +61,45 @@ def read_errors(value: Any) -> list[ErrorEntry]:
     >>> [one.text for one in read_errors(["One.", {"code": "two"}])]
     ['One.', 'two']
     """
+    return read_entries(_listed(value))
+
+
+def service_words(body: Any) -> str:
+    """Return the service's words in a body without the documented data, or an empty text.
+
+    >>> service_words({"success": False, "error": "Plan expired."}), service_words({"results": 1})
+    ('Plan expired.', '')
+    """
+    entries = [
+        _entry(error)
+        for error in (_listed(body) if isinstance(body, dict) else ())
+        if isinstance(error, str)
+        or (isinstance(error, dict) and any(_text(error.get(name)) for name in _WORDS))
+    ]
+    return describe_errors(entries, {})
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return the errors in a body as a list of texts and objects."""
     if isinstance(value, dict):
-        nested = (value[name] for name in _LISTS if isinstance(value.get(name), list | dict))
-        value = next(filter(None, nested), value)
-    return read_entries([*filter(None, value)] if isinstance(value, list) else value or [])
+        names = (*(_LISTS), "detail") if isinstance(value.get("detail"), list) else _LISTS
+        nested = (value[name] for name in names if isinstance(value.get(name), list | dict))
+        inner = next(filter(None, nested), value)
+        if inner is not value and isinstance(inner, dict) and _is_map(inner):
+            return [
+                {"detail": words, "source": {"pointer": str(name)}}
+                for name, texts in inner.items()
+                for words in (texts if isinstance(texts, list) else [texts])
+            ]
+        value = inner
+    return [*filter(None, value)] if isinstance(value, list) else [value] if value else []
+
+
+def _is_map(errors: Mapping[str, Any]) -> bool:
+    """Return whether an object has errors by the names of fields, and is not one error."""
+    is_named = errors.keys().isdisjoint({*_WORDS, *_CODES, "source"})
+    kinds = list | str if is_named else list
+    return all(isinstance(value, kinds) for value in errors.values())
 
 
 def read_entries(value: Any) -> list[ErrorEntry]:
@@ -114,7 +152,11 @@ def _entry(error: Any) -> ErrorEntry:
     code = next(filter(None, (_text(error.get(name)) for name in _CODES)), "")
     source = error.get("source")
     given = source if isinstance(source, dict) else {}
-    places = (_text(given.get(name)) for name in ("pointer", "parameter", "header"))
+    places = [_text(given.get(name)) for name in ("pointer", "parameter", "header")]
+    location = error.get("loc")
+    if isinstance(location, list) and location[1:] and not any(places):
+        kind, path = location[0], "/".join(map(str, location[1:]))
+        places = ["", path, ""] if kind == "query" else [f"/{path}", "", ""]
     return ErrorEntry(text or quoted(error, _MAX_CHARACTERS), code, *places)
 
 

@@ -142,21 +142,28 @@ def next_href(page: Any) -> str | None:
     >>> next_href({"_links": {"next": {"href": "/sequences?page[after]=s1"}}})
     '/sequences?page[after]=s1'
     """
-    link = page.get(spec.LINKS_KEY)
-    for name in ("next", "href"):
-        if not link:
-            return None
-        if not isinstance(link, dict):
-            break
-        link = link.get(name)
-    if not link:
+    links = page.get(spec.LINKS_KEY)
+    link = links.get("next") if isinstance(links, dict) else links
+    if isinstance(link, dict):
+        link = link.get("href") if "href" in link or not link else link
+    if not link and not _has_cursor(page):
         return None
-    if not isinstance(link, str):
+    if not link or not isinstance(link, str):
         raise InvalidResponseError(
             "The link to the next page has an unknown format, so the remaining pages cannot be "
             "read. Report this to the service."
         )
     return link
+
+
+def _has_cursor(page: Mapping[str, Any]) -> bool:
+    """Return whether a page without a link names a next page by a cursor."""
+    places = (page.get(spec.PAGINATION_KEY), page.get("meta"), page)
+    return any(
+        place.get("has_more") is True and bool(place.get("next_cursor"))
+        for place in places
+        if isinstance(place, dict)
+    )
 
 
 def resolve(href: str, *, page_url: str, base_url: str) -> str:

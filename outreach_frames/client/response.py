@@ -99,6 +99,10 @@ def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
     return body
 
 
+class UndocumentedResponseError(InvalidResponseError):
+    """A response is readable and lacks the documented data: it is not requested again."""
+
+
 def load_json(body: bytes) -> Any:
     """Return the value of a JSON body, or raise InvalidResponseError.
 
@@ -130,7 +134,7 @@ def load_object(body: bytes) -> dict[str, Any]:
     """Return the JSON object of a body, or raise InvalidResponseError."""
     value = load_json(body)
     if not isinstance(value, dict):
-        raise InvalidResponseError(
+        raise UndocumentedResponseError(
             f"The response is not a JSON object; {beginning(body)}. {_CHECK_ADDRESS}"
         )
     return value

@@ -384,7 +384,7 @@ class Session:
         lifetime = LIFETIMES[call.endpoint.name]
         if not is_complete(value):
             lifetime = min(lifetime, NOT_FOUND_LIFETIME)
-        if store:
+        if store and _has_documented_data(call.endpoint, value):
             self._store(call, reply.body, dated.unix, lifetime, generation)
         return dated
 
@@ -395,3 +395,18 @@ class Session:
         is_current = generation == self._generations[call.endpoint.name]
         if is_current and (cache := self.cache) is not None:
             cache.set(self._call_key(call), body, lifetime, unix)
+
+
+def _has_documented_data(endpoint: spec.Endpoint, value: object) -> bool:
+    """Return whether a JSON body is a contact, or has the endpoint's list; others are not cached.
+
+    Pages of people that are parsed together are bytes; another type was checked by its reader.
+    """
+    if isinstance(value, bytes):
+        return f'"{spec.RESULTS_KEY}"'.encode() in value
+    if not isinstance(value, dict):
+        return not (value is None or isinstance(value, list | str | int | float))
+    if endpoint == spec.GET_CONTACT_BY_EMAIL:
+        id_or_email = {field.name for field in spec.CONTACT[:2]}
+        return not value.keys().isdisjoint(id_or_email)
+    return isinstance(value.get(endpoint.listed.name), list)

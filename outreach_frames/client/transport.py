@@ -369,7 +369,12 @@ class Transport:
         try:
             return parse(self.names.incoming(reply.body))
         except InvalidResponseError as error:
-            reason = self.token.redact(str(error))
+            summary, words = (self.token.redact(text) for text in (error.summary, error.reason))
+            retryable = not isinstance(error, response.UndocumentedResponseError)
         raise InvalidResponseError(
-            reason, request=call.label, status_code=reply.status, retryable=True
+            summary,
+            request=call.label,
+            status_code=reply.status,
+            reason=words,
+            retryable=retryable,
         )

@@ -11,6 +11,7 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.client.error_bodies import service_words
 from outreach_frames.common.arguments import check_list, is_missing
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.placeholders import PLACEHOLDERS
@@ -197,7 +198,9 @@ def _read_by_email(client: Client, email: str, refresh: bool) -> Contacts:
         return {(_EMAIL, email): error}
     if not isinstance(response, dict) or _ID not in response:
         raise InvalidResponseError(
-            "The response is not a contact.", request=spec.GET_CONTACT_BY_EMAIL.label
+            "The response is not a contact.",
+            request=spec.GET_CONTACT_BY_EMAIL.label,
+            reason=service_words(response),
         )
     return {(_EMAIL, email): response}
 

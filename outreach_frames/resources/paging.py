@@ -15,7 +15,7 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.client.error_bodies import describe_errors, read_errors
+from outreach_frames.client.error_bodies import describe_errors, read_errors, service_words
 from outreach_frames.common.arguments import check_optional_choice, check_text
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural
@@ -106,6 +106,7 @@ def page_items(page: object, endpoint: spec.Endpoint) -> list[Any]:
             f"The response lacks the list {key!r}. "
             "Check the service's address, which was passed or set in OUTREACH_BASE_URL.",
             request=endpoint.label,
+            reason=service_words(page),
         )
     return items
 

@@ -25,6 +25,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.session import LIFETIMES
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import (
+    InvalidResponseError,
     NotFoundError,
     OutreachWarning,
 )
@@ -39,10 +40,9 @@ READS = [endpoint for endpoint in spec.ENDPOINTS if endpoint.name in LIFETIMES]
 
 
 def numbered(request: Received) -> Reply:
-    """Respond to each request with a unique response."""
-    return json(
-        {"number": time.monotonic_ns(), "for": request.target, "body": request.body.decode()}
-    )
+    """Respond to each request with a unique response that has the documented data."""
+    own = {"number": time.monotonic_ns(), "for": request.target, "body": request.body.decode()}
+    return json({**{endpoint.listed.name: [] for endpoint in READS}, "id": "c1", **own})
 
 
 @pytest.fixture
@@ -105,8 +105,10 @@ def test_a_response_expires(service: Service, file: Path, monkeypatch: pytest.Mo
 
 def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
     """If the first page of a list has expired, all pages are requested again and replaced."""
-    first = json({"n": 1, "_links": {"next": {"href": "/sequences?page[after]=a"}}})
-    replies = [first, json({"n": 2}), first, json({"n": 3})]
+    link = {"next": {"href": "/sequences?page[after]=a"}}
+    first = json({"n": 1, "sequences": [], "_links": link})
+    replies = [first, *(json({"n": n, "sequences": []}) for n in (2, 3))]
+    replies.insert(2, first)
     with scripted(replies) as service, connected(service, cache=file) as client:
         list(client._session.read_pages(spec.LIST_SEQUENCES))
         age(file, 61, limit=1)
@@ -196,17 +198,17 @@ def test_a_response_in_flight_during_forget_is_not_cached(file: Path) -> None:
 
 def test_a_hit_does_not_wait(file: Path) -> None:
     """A cached response is returned at once, even while the service requests a wait."""
-    patience = json({"n": 1}, headers={"Retry-After": "1000"})
+    patience = json({"sequences": []}, headers={"Retry-After": "1000"})
     with scripted([patience]) as service, connected(service, cache=file, max_wait=0) as client:
-        assert client._session.read(spec.LIST_SEQUENCES) == {"n": 1}
-        assert client._session.read(spec.LIST_SEQUENCES) == {"n": 1}
+        assert client._session.read(spec.LIST_SEQUENCES) == {"sequences": []}
+        assert client._session.read(spec.LIST_SEQUENCES) == {"sequences": []}
 
 
 def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
     """Other users cannot read the files, and the files have no token, cookie or address."""
     before = os.umask(0)
     try:
-        cookie = json({"a": 1}, headers={"Set-Cookie": "session=cookie-7"})
+        cookie = json({"id": 1}, headers={"Set-Cookie": "session=cookie-7"})
         with scripted([cookie]) as service, connected(service, cache=file) as client:
             client._session.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "ann@example.com"})
             files = sorted(file.parent.iterdir())
@@ -220,7 +222,7 @@ def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
         os.umask(before)
     entry = unpack(row)
     assert entry is not None
-    assert entry.body == b'{"a":1}'
+    assert entry.body == b'{"id":1}'
     for secret in (TOKEN, "cookie-7", "ann", "Authorization", "Bearer"):
         assert secret.encode() not in content
 
@@ -552,3 +554,42 @@ def test_other_missing_resources_are_not_cached(file: Path) -> None:
             with pytest.raises(NotFoundError):
                 client._session.read(spec.GET_LEAD_LIST, path={"id": "1"})
             client._session.read(spec.GET_LEAD_LIST, path={"id": "1"})
+
+
+UNDOCUMENTED: dict[str, Any] = {
+    "maintenance": {"maintenance": True, "message": "Back at 9."},
+    "plan": {"success": False, "error": "Plan expired. Contact billing."},
+    "no list": {
+        "sequences": None,
+        "contacts": {},
+        "leads": "none",
+        "errors": [{"message": "Odd."}],
+    },
+    "text": "soon",
+    "list": [],
+}
+CALLS: dict[str, Any] = {
+    "sequences": of.sequences,
+    "mailboxes": of.mailboxes,
+    "contacts": lambda: of.contacts(["c1"]),
+    "emails": lambda: of.contacts(emails=["ada@x.example"]),
+    "lead list": lambda: of.lead_list("l1"),
+    "search": of.search_people,
+    "search pages": lambda: of.search_people(limit=None),
+}
+
+
+@pytest.mark.parametrize("body", UNDOCUMENTED)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_body_without_the_documented_data_is_not_cached(call: str, body: str, file: Path) -> None:
+    """A maintenance page with status 200 is asked for once per call, told and not cached."""
+    content = UNDOCUMENTED[body]
+    with scripted(lambda _: json(content)) as service, of.connect(service.url, TOKEN, cache=file):
+        for requests in (1, 2):
+            with pytest.raises(InvalidResponseError) as caught:
+                CALLS[call]()
+            assert len(service.requests) == requests
+        for words in ("Back at 9", "Plan expired. Contact billing", "Odd"):
+            is_there = words in str(content)
+            assert (words in caught.value.reason) == is_there
+            assert words not in caught.value.summary

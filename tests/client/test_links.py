@@ -90,7 +90,21 @@ def test_no_link_leaves_the_service(href: str) -> None:
     assert urlsplit(url).username is None
 
 
-@pytest.mark.parametrize("link", [5, ["/x"], {"href": 5}, {"href": {"href": "/x"}}, True])
+@pytest.mark.parametrize("place", ["_pagination", "meta", None])
+def test_a_cursor_without_a_link_is_an_error(place: str | None) -> None:
+    """A cursor of a next page is an error, because the list would end in silence."""
+    cursor = {"has_more": True, "next_cursor": "abc"}
+    with pytest.raises(InvalidResponseError, match="remaining pages cannot be read"):
+        next_href({place: cursor} if place else cursor)
+    last = {"has_more": False, "next_cursor": "abc"}
+    assert next_href({place: last} if place else last) is None
+    for link in (None, {}, {"href": None}):
+        assert next_href({"_links": {"next": link}}) is None
+
+
+@pytest.mark.parametrize(
+    "link", [5, ["/x"], {"href": 5}, {"href": {"href": "/x"}}, {"url": "/x"}, True]
+)
 def test_a_malformed_link_is_an_error(link: Any) -> None:
     """A malformed link is an error and not the end of the list, because rows would be lost."""
     with pytest.raises(InvalidResponseError, match="remaining pages cannot be read"):

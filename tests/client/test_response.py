@@ -84,6 +84,7 @@ def test_no_bytes_break_the_reader(body: bytes) -> None:
     msgspec.json.encode(value)
 
 
+OTHER_WORDS = ("error_description", "msg", "errorMessage", "description", "reason")
 SAID: list[tuple[Any, str]] = [
     ({"error": "Because."}, "Because."),
     ({"message": "Because.", "detail": "More."}, "More."),
@@ -105,6 +106,12 @@ SAID: list[tuple[Any, str]] = [
         {"_errors": [{"code": f"c{number}"} for number in range(5)]},
         "c0; c1; c2; 5 different errors in total",
     ),
+    *(({name: "Because.", "error": "no"}, "Because.") for name in OTHER_WORDS),
+    ({"errors": {"email": ["is odd", "is old"], "name": []}}, "is odd, at email; is old, at email"),
+    ({"errors": {"email": "is odd"}}, "is odd, at email"),
+    ({"errors": {"message": "Because.", "code": "x"}}, "Because."),
+    ({"detail": [{"loc": ["body", "leads", 3], "msg": "Odd."}]}, "Odd, at /leads/3"),
+    ({"detail": [{"loc": ["query", "page"], "msg": "Odd"}]}, "Odd, parameter page"),
     ({}, ""),
     (None, ""),
 ]
