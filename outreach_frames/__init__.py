@@ -16,7 +16,7 @@ import pandas as _pd
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import connect, login, logout
-from outreach_frames.errors import OutreachError
+from outreach_frames.errors import OutreachError, OutreachWarning
 from outreach_frames.leads.planning.syntax import field_name
 from outreach_frames.resources.contacts import contacts
 from outreach_frames.resources.filters import explain_search, filters
@@ -48,6 +48,7 @@ __all__ = [
     "Client",
     "FrameLike",
     "OutreachError",
+    "OutreachWarning",
     "PeopleFilters",
     "check",
     "clear_cache",

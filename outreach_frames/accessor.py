@@ -18,6 +18,7 @@ from outreach_frames.analysis.child_tables import CHILD_FUNCTIONS
 from outreach_frames.analysis.segments import segments
 from outreach_frames.analysis.tenure import tenure
 from outreach_frames.analysis.unlist import unlist
+from outreach_frames.common.arguments import suggestion
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.excel import write_excel
 from outreach_frames.files.parquet import write_parquet
@@ -32,15 +33,23 @@ def _method(
     function: Callable[Concatenate[pd.DataFrame, P], R], name: str = ""
 ) -> Callable[Concatenate[OutreachAccessor, P], R]:
     """Convert a function of a frame to a method."""
+    signature = inspect.signature(function)
+    frame, *others = signature.parameters.values()
+    known = [parameter.name for parameter in others]
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in others)
 
     @wraps(function)
     def method(self: OutreachAccessor, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        for argument in kwargs:
+            if argument not in known and not takes_any:
+                raise TypeError(
+                    f"{method.__name__}() got an unexpected keyword argument {argument!r}."
+                    f"{suggestion(argument, known)}"
+                )
         return function(self._frame, *args, **kwargs)
 
     method.__name__ = name or method.__name__
     method.__qualname__ = f"OutreachAccessor.{method.__name__}"
-    signature = inspect.signature(function)
-    frame, *others = signature.parameters.values()
     own = frame.replace(name="self", annotation=inspect.Parameter.empty)
     vars(method)["__signature__"] = signature.replace(parameters=[own, *others])
     method.__doc__ = _without_parameter(str(inspect.getdoc(function)), frame.name)

@@ -143,6 +143,9 @@ class WaitTooLongError(ServiceError):
 class InvalidResponseError(ServiceError):
     """The response is invalid: not JSON, truncated, too large, or with an unexpected structure."""
 
+    # Whether the response is readable JSON without the documented data: it is not requested again.
+    is_readable: bool = False
+
 
 class UnsafeLinkError(ServiceError):
     """A link or redirect leads to another host, to an earlier page, or to endless pages."""

@@ -301,3 +301,16 @@ def test_duckdb(found: pd.DataFrame) -> None:
         held = connection.sql("select unnest(experiences).title from found").fetchall()
         assert len(held) == found["experiences"].list.len().sum()
         assert duckdb.sql("from found").count("*").fetchall() == [(len(found),)]
+
+
+def test_an_unknown_argument_names_the_nearest_one() -> None:
+    """The TypeError of a method has its public name and the nearest argument."""
+    leads = pd.DataFrame({"email": ["ada@x.example"], "Website": ["x.example"]})
+    with pytest.raises(TypeError, match=r"^plan\(\) .* 'emial'\. Did you mean 'email'\?"):
+        leads.outreach.plan("s1", emial="email")
+    with pytest.raises(TypeError, match=r"^to_excel\(\) .* 'sheet'\."):
+        leads.outreach.to_excel("x.xlsx", sheet="a")
+    with pytest.raises(InvalidInputError, match="Pass it by its argument: domain='Website'"):
+        leads.outreach.find_people("Website")
+    with pytest.raises(InvalidInputError, match=r"snapshot_people\('leaders', \.\.\.\) on two"):
+        of.compare_people("leaders")

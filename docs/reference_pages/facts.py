@@ -342,7 +342,8 @@ def errors_page() -> str:
     described = (errors.OutreachError, errors.ServiceError, errors.ValidationFailedError)
     for error in (*(error for _, error in _tree(errors.OutreachError)), errors.OutreachWarning):
         if error not in described:  # as a link target; its row describes it
-            text += directive("py:exception", error.__name__, options=("no-typesetting",))
+            name = ERRORS[error.__name__]
+            text += directive("py:exception", name, options=("no-typesetting",))
     rows = [
         (
             f"{_DEEPER * depth}{code(error.__name__)}",
@@ -355,9 +356,12 @@ def errors_page() -> str:
     for error in described:
         text += directive("py:exception", ERRORS[error.__name__], body(error))
     text += (
-        "``OutreachWarning`` is the category of warnings about what a frame does not show: more "
+        "``of.OutreachWarning`` is the category of warnings about what a frame does not show: more "
         "people than ``limit``, errors that the service reported, and data that shifted while it "
-        "was read.\n\n"
+        'was read. To silence warnings, call ``warnings.simplefilter("ignore", '
+        'of.OutreachWarning)``, or use ``with warnings.catch_warnings(action="ignore", '
+        "category=of.OutreachWarning):`` for some lines. To stop at the first warning, pass "
+        '``"error"`` in place of ``"ignore"``.\n\n'
     )
     text += heading("Error codes of the service", 1, label="error-codes")
     text += (

@@ -33,7 +33,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_choice
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import plural, quoted
 from outreach_frames.errors import InvalidInputError, OutreachError, shorten_traceback
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend
 from outreach_frames.resources.paging import how_to_continue, now, report_errors
@@ -52,6 +52,7 @@ from outreach_frames.resources.search_arguments import (
     check_split_by,
     shows_filters,
 )
+from outreach_frames.tables.columns import usual_names
 
 
 @shows_filters(FindPeopleFilters)
@@ -212,6 +213,12 @@ def find_people(
         "domain": domain,
         "company_name": company_name,
     }
+    if isinstance(filters, str) and filters in accounts.columns:
+        kinds = [kind for kind in passed if usual_names(kind, [filters])] or ["domain"]
+        raise InvalidInputError(
+            f"{quoted(filters)} is a column of the table. Pass it by its argument: "
+            f"{kinds[0]}={quoted(filters)}."
+        )
     body = check_filters(filters, fields, find_people)
     identifiers = identifier_columns(accounts, passed)
     searched, outcomes = read_accounts(accounts, identifiers)

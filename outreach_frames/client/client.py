@@ -49,7 +49,12 @@ class Client:
 
     def __repr__(self) -> str:
         # A traceback may show a client whose `__init__` failed before it set `base_url`.
-        return f"Client({getattr(self, 'base_url', None)!r})"
+        base_url = getattr(self, "base_url", None)
+        if base_url is None:
+            return "Client(None)"
+        states = {"sandbox": self.sandbox is not None, "closed": self.closed}
+        shown = [repr(base_url), *(state for state, is_so in states.items() if is_so)]
+        return f"Client({', '.join(shown)})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Client holds a token and cannot be copied; call connect() instead")

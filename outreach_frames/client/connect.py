@@ -19,7 +19,8 @@ from outreach_frames.client.profiles import DEFAULT_PROFILE, Profile
 from outreach_frames.client.request import checked_base_url
 from outreach_frames.client.response import load_object
 from outreach_frames.client.retry import WaitBudget
-from outreach_frames.common.arguments import check_integer
+from outreach_frames.common.arguments import check_integer, suggestion
+from outreach_frames.common.text import quoted
 from outreach_frames.errors import AuthenticationError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -140,6 +141,9 @@ def connect(
         if token.is_given:
             problem = "A token is configured, but the address of its service is missing."
         raise ConfigurationError(f"{problem} {_HOW_TO_CONNECT}")
+    is_word = base_url != SANDBOX and {".", "/", ":"}.isdisjoint(base_url)
+    if is_word and (hint := suggestion(base_url, [SANDBOX])):
+        raise ConfigurationError(f"{quoted(base_url)} is not the address of a service.{hint}")
     given = {"people": people, "seed": seed}
     world = {key: check_integer(key, value) for key, value in given.items() if value is not None}
     if world and base_url != SANDBOX:

@@ -99,10 +99,6 @@ def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
     return body
 
 
-class UndocumentedResponseError(InvalidResponseError):
-    """A response is readable and lacks the documented data: it is not requested again."""
-
-
 def load_json(body: bytes) -> Any:
     """Return the value of a JSON body, or raise InvalidResponseError.
 
@@ -134,9 +130,11 @@ def load_object(body: bytes) -> dict[str, Any]:
     """Return the JSON object of a body, or raise InvalidResponseError."""
     value = load_json(body)
     if not isinstance(value, dict):
-        raise UndocumentedResponseError(
+        error = InvalidResponseError(
             f"The response is not a JSON object; {beginning(body)}. {_CHECK_ADDRESS}"
         )
+        error.is_readable = True
+        raise error
     return value
 
 

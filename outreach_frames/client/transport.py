@@ -27,6 +27,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from outreach_frames import spec
 from outreach_frames.client import request, response
 from outreach_frames.client.credentials import Token
+from outreach_frames.client.error_bodies import service_words
 from outreach_frames.client.retry import Throttle, WaitBudget
 from outreach_frames.common.cancellation import LinkedTokens, notify
 from outreach_frames.errors import (
@@ -369,12 +370,12 @@ class Transport:
         try:
             return parse(self.names.incoming(reply.body))
         except InvalidResponseError as error:
-            summary, words = (self.token.redact(text) for text in (error.summary, error.reason))
-            retryable = not isinstance(error, response.UndocumentedResponseError)
+            summary, is_readable = self.token.redact(error.summary), error.is_readable
+        words = service_words(response.load_json(reply.body)) if is_readable else ""
         raise InvalidResponseError(
             summary,
             request=call.label,
             status_code=reply.status,
-            reason=words,
-            retryable=retryable,
+            reason=self.token.redact(words),
+            retryable=not is_readable,
         )

@@ -21,8 +21,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from outreach_frames import spec
-from outreach_frames.client.error_bodies import service_words
-from outreach_frames.client.response import UndocumentedResponseError
 from outreach_frames.common.text import beginning
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import BOM, PeoplePage, page_head, read_columns, read_fast
@@ -97,12 +95,12 @@ def _read_untyped(body: bytes) -> tuple[PeoplePage, Types, Types]:
     except RecursionError as error:
         raise _invalid(body, "is nested too deeply") from error
     if not isinstance(result, dict):
-        raise _undocumented(body, "is not a JSON object", result)
+        raise _undocumented(body, "is not a JSON object")
     people, pagination = result.get(spec.RESULTS_KEY), result.get(spec.PAGINATION_KEY)
     if not isinstance(people, list):
-        raise _undocumented(body, f"lacks the list `{spec.RESULTS_KEY}`", result)
+        raise _undocumented(body, f"lacks the list `{spec.RESULTS_KEY}`")
     if not isinstance(pagination, dict):
-        raise _undocumented(body, f"lacks the object `{spec.PAGINATION_KEY}`", result)
+        raise _undocumented(body, f"lacks the object `{spec.PAGINATION_KEY}`")
     head = page_head(len(people), pagination, result.get(spec.ERRORS_KEY))
     table, types = flatten_records(people, spec.PERSON)
     return PeoplePage(concat_people([table]), [head]), types, _other_types(result)
@@ -122,14 +120,13 @@ def _other_types(response: Mapping[str, Any]) -> Types:
 
 
 def _invalid(body: bytes, problem: str) -> InvalidResponseError:
-    """Build the error for a body that cannot be read."""
-    return InvalidResponseError(_described(body, problem))
+    return InvalidResponseError(
+        f"The response to {spec.SEARCH_PEOPLE.label} {problem}; {beginning(body)}."
+    )
 
 
-def _undocumented(body: bytes, problem: str, result: object) -> InvalidResponseError:
-    """Build the error for a readable body without people, with the service's words."""
-    return UndocumentedResponseError(_described(body, problem), reason=service_words(result))
-
-
-def _described(body: bytes, problem: str) -> str:
-    return f"The response to {spec.SEARCH_PEOPLE.label} {problem}; {beginning(body)}."
+def _undocumented(body: bytes, problem: str) -> InvalidResponseError:
+    """Build the error for a readable body without people."""
+    error = _invalid(body, problem)
+    error.is_readable = True
+    return error

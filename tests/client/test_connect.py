@@ -194,3 +194,19 @@ def test_a_file_of_certificates_must_exist() -> None:
     """A missing file of certificate authorities is an error before any request."""
     with pytest.raises(ConfigurationError, match="does not exist"):
         of.connect("https://api.example.com", "token", verify="authorities.pem")
+
+
+def test_a_misspelt_sandbox_is_refused() -> None:
+    """A word like "sandbox" is no address, which is told before a token is missed."""
+    for word in ("sandbx", "Sandbox", "sanbox"):
+        with pytest.raises(ConfigurationError, match="Did you mean 'sandbox'"):
+            of.connect(word)
+
+
+def test_a_client_shows_what_it_is_connected_to(sandbox: Sandbox) -> None:
+    """The repr has the address, and says sandbox and closed."""
+    with of.connect("sandbox", cache=None) as client:
+        assert repr(client) == f"Client({client.base_url!r}, sandbox)"
+    assert repr(client) == f"Client({client.base_url!r}, sandbox, closed)"
+    with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
+        assert repr(client) == f"Client({sandbox.url!r})"
