@@ -146,8 +146,9 @@ def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[
     root = expanded(folder)
     if not root.exists():
         raise InvalidInputError(
-            f"The folder {root} was not found. Call snapshot_people({str(folder)!r}, ...) on two "
-            "days, or pass two tables, before and after."
+            f"{root} cannot be read: not found. Check the path; or call "
+            f"snapshot_people({str(folder)!r}, ...) on two days, or pass two tables, before and "
+            "after."
         )
     require_readable_file(root)
     stored = list(list_snapshots(root)) if root.is_dir() else []
