@@ -22,6 +22,7 @@ from outreach_frames.client.connect import resolve
 from outreach_frames.client.response import load_object
 from outreach_frames.client.retry import WaitBudget, parse_retry_after
 from outreach_frames.client.session import Observation
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
@@ -68,11 +69,10 @@ _IN_OWN_WORDS: Final = (401, 402, 403)
 _SENTENCES: Final = re.compile(r"[.:] ")
 # Errors without any response, which end the run if no good response came before.
 _UNREACHABLE: Final = (ConnectionFailedError, RequestTimeoutError)
-_NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
 _REPORT_TO_SERVICE: Final = "Report this to the service's support: results may be incomplete."
 _REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
 _CHECK_ARGUMENTS: Final = (
-    "Check the address, the token (log in again with of.login()), the network, and passed ids."
+    "Check the address, the token (log in again), the network, and passed ids."
 )
 _TRY_LATER: Final = "Try again later, with fewer workers, or with a longer timeout or max_wait."
 # The problem and the advice by class of error.
@@ -173,7 +173,7 @@ def check(
     """
     addresses = [] if emails is None else check_ids("emails", emails)
     if len(addresses) > MAX_EMAILS:
-        raise InvalidInputError(f"emails takes up to {MAX_EMAILS} email addresses.")
+        raise InvalidInputError(f"{terms.name('emails')} takes up to {MAX_EMAILS} email addresses.")
     if lead_list_id is not None:
         check_id("lead_list_id", lead_list_id)
     client = resolve(client)
@@ -258,7 +258,7 @@ class _Checker:
     def _check_list(self, endpoint: spec.Endpoint, list_id: str | None = "") -> None:
         """Check the first two pages of a list."""
         if list_id is None:
-            advice = "Pass lead_list_id= with the id of a lead list."
+            advice = f"Pass {terms.argument('lead_list_id')} with the id of a lead list."
             self._add(endpoint, NOTE, "not checked", advice)
             return
         path = {"id": list_id} if list_id else {}
@@ -311,7 +311,7 @@ class _Checker:
                     endpoint,
                     WARNING,
                     problem,
-                    "Pass limit= to searches, and compare it with the number of rows.",
+                    "Pass a limit to searches, and compare it with the number of rows.",
                 )
             if pagination.get("total_pages") == 1:
                 break
@@ -335,15 +335,19 @@ class _Checker:
                 response = self._observe(endpoint, path={"email": email})
                 self._contact_ids += filter(None, [record_id(self._read(endpoint, response))])
         if not emails:
-            self._add(endpoint, NOTE, "not checked", _NEEDS_EMAILS)
+            self._need_emails(endpoint, "not checked")
         elif not self._contact_ids:
-            self._add(endpoint, NOTE, "no contact has these emails", _NEEDS_EMAILS)
+            self._need_emails(endpoint, "no contact has these emails")
+
+    def _need_emails(self, endpoint: spec.Endpoint, detail: str) -> None:
+        advice = f"Pass {terms.argument('emails')} with addresses of contacts."
+        self._add(endpoint, NOTE, detail, advice)
 
     def _check_contacts(self, endpoint: spec.Endpoint) -> None:
         """Check reading contacts by id, with the ids of the contacts found by email."""
         ids = self._contact_ids
         if not ids:
-            self._add(endpoint, NOTE, "not checked", _NEEDS_EMAILS)
+            self._need_emails(endpoint, "not checked")
             return
         page = self._read(endpoint, self._observe(endpoint, query={spec.CONTACT_IDS.name: ids}))
         if missing := set(ids).difference(map(record_id, self._items(endpoint, page))):

@@ -31,6 +31,7 @@ from outreach_frames.accounts.result import (
 from outreach_frames.accounts.searches import CompanyProgress
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_choice
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, quoted
@@ -217,7 +218,7 @@ def find_people(
         kinds = [kind for kind in passed if usual_names(kind, [filters])] or ["domain"]
         raise InvalidInputError(
             f"{quoted(filters)} is a column of the table. Pass it by its argument: "
-            f"{kinds[0]}={quoted(filters)}."
+            f"{terms.argument(kinds[0], filters)}."
         )
     body = check_filters(filters, fields, find_people)
     identifiers = identifier_columns(accounts, passed)
@@ -283,6 +284,6 @@ def _reject_company_filters(body: Mapping[str, Any], columns: Mapping[str, Hasha
     for kind in IDENTIFIER_KINDS:
         if kind.argument in columns and kind.filter in body:
             raise InvalidInputError(
-                f"The filter {kind.filter} conflicts with {kind.argument}=. "
+                f"The filter {kind.filter} conflicts with {terms.argument(kind.argument)}. "
                 f"Remove {kind.filter} from the filters."
             )

@@ -203,7 +203,7 @@ class ResponseCache:
         warn(
             f"Responses are not cached any more: the file {self.path} cannot be used "
             f"({fault}). Results stay correct, but reads are slower. Delete the file. "
-            "Or connect with of.connect(cache=path) for another file, or cache=None."
+            "In Python, of.connect(cache=path) uses another file, and cache=None none."
         )
 
 

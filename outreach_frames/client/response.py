@@ -21,6 +21,7 @@ from outreach_frames.client.error_bodies import (
     read_entries,
     read_errors,
 )
+from outreach_frames.common import terms
 from outreach_frames.common.text import beginning, quoted
 from outreach_frames.errors import (
     AuthenticationError,
@@ -48,7 +49,7 @@ _WRONG_TIMES = (9, 10)
 _CHECK_ADDRESS = "Check the service's address, which was passed or set in OUTREACH_BASE_URL."
 _NOT_ACCEPTED = (
     "The service does not accept the token, which was passed or set in OUTREACH_API_KEY. Log in "
-    "again with of.login()."
+    "again with {login}."
 )
 
 # Statuses that prove that the service did not act, with their exceptions and advice. Other statuses
@@ -174,7 +175,11 @@ def status_error(
     problems = [] if invalid is None else read_entries(invalid)
     errors = [problem.with_code() for problem in problems] or read_errors(value)
     reason = describe_errors(errors, filters, documented=documented, redact=redact)
-    message = _not_found(endpoint, label) if kind is NotFoundError else advice
+    message = (
+        _not_found(endpoint, label)
+        if kind is NotFoundError
+        else advice.format(login=terms.function("login"))
+    )
     facts: dict[str, Any] = {
         "request": label,
         "status_code": status,

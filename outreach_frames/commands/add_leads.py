@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
                     report.to_csv(options.results)
                 except OutreachError as error:
                     unwritten = error
-            print_card(report._card(), options)
+            print_card(report._card())
     if unwritten is not None:
         raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
     if options.results is not None:
@@ -119,7 +119,7 @@ ADD_LEADS: Final = Command(
     "add-leads",
     "add the rows of a file to a sequence",
     _run,
-    [".files.read:read_prospects", ".leads.plan:add_to_sequence"],
+    [".leads.plan:add_to_sequence", ".files.read:read_prospects"],
     options={
         "path": "a .csv, .xlsx, .xlsm or .parquet file, or a folder of .parquet files",
         "--sequence ID": "the sequence's id",

@@ -80,7 +80,7 @@ def _run_compare(options: argparse.Namespace) -> None:
     }
     comparison = call(of.compare_people, options, **people)
     if options.out is None:
-        print_card(comparison._card(), options)
+        print_card(comparison._card())
         print_text("--out FILE writes the tables to a file.")
         return
     write = comparison.to_excel if options.out.suffix else comparison.to_csv
@@ -106,9 +106,9 @@ def _run_check(options: argparse.Namespace) -> int:
 
     found = call(of.check, options)
     for row in found.to_dict("records"):
-        print_message(f"{row['status']:8} {row['check']}: {row['detail']}", options)
+        print_message(f"{row['status']:8} {row['check']}: {row['detail']}")
         if row["advice"]:
-            print_message(f"{'':8} {row['advice']}", options)
+            print_message(f"{'':8} {row['advice']}")
     if options.out is not None:
         print_text(save_table(found, options.out))
     unwanted = WARNING if options.strict else FAILED
@@ -142,7 +142,7 @@ def _run_capacity(options: argparse.Namespace) -> None:
 def _run_find_people(options: argparse.Namespace) -> None:
     accounts = read_table(options).outreach
     found = call(accounts.find_people, options)
-    print_card(found._card(), options)
+    print_card(found._card())
     print_text("")
     _print_or_save(options, found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS])
     if options.accounts is None:

@@ -21,7 +21,6 @@ from outreach_frames.client.connect import (
     PROFILE_VARIABLE,
     SANDBOX,
 )
-from outreach_frames.commands.terminal import READS_ALL
 from outreach_frames.common.arguments import ListOfText, suggestion
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.errors import InvalidInputError
@@ -47,6 +46,8 @@ _FILTERS_NOTE: Final = (
     "A person must match every filter, with at least one of its values. Quote values that contain "
     "spaces."
 )
+# The parameters for which --all passes None.
+_READS_ALL: Final = ("limit", "per_company")
 # The value of --no-email and the like, which pass None.
 _OFF: Final = object()
 
@@ -152,12 +153,17 @@ def _python_name(usage: str) -> str:
 
 
 def _names(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return the parser's options and positional arguments by their names in Python."""
+    """Return the terms of the parser: an option or position for each argument in Python."""
     names: dict[str, str] = {}
     for action in parser._actions:
         long = [text for text in action.option_strings if text.startswith("--")]
-        names |= {_python_name(text): text for text in long}
-        names.setdefault(action.dest, long[0] if long else action.dest.upper())
+        if action.const is _OFF:
+            names |= {f"{action.dest}=None": text for text in long}
+        else:
+            names |= {_python_name(text): text for text in long}
+            names.setdefault(action.dest, long[0] if long else action.dest.upper())
+    if "all" in names:
+        names |= dict.fromkeys([f"{name}=None" for name in _READS_ALL], names["all"])
     return names
 
 
@@ -248,7 +254,7 @@ def arguments_of(function: Callable[..., object], options: argparse.Namespace) -
     if given.get("quiet"):
         given["progress"] = False
     if given.get("all"):
-        given |= dict.fromkeys(READS_ALL)
+        given |= dict.fromkeys(_READS_ALL)
     known = {*names, *(spec.FILTERS_BY_NAME if "fields" in names else ())}
     return {name: value for name, value in given.items() if name in known}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import re
@@ -12,7 +11,7 @@ import sys
 import textwrap
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Final, NoReturn, TextIO
@@ -25,34 +24,11 @@ from outreach_frames.errors import OutreachError
 from outreach_frames.tables.value_text import column_texts
 
 _SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_COMMANDS: Final = {
-    **{f"{name}_people": name for name in ("search", "export", "snapshot")},
-    **{name: name for name in ("sequences", "mailboxes", "contacts", "check", "forget")},
-    **{name: name for name in ("login", "logout")},
-    **{"find_people": "find-people", "lead_list": "lead-list", "filters": "search --help"},
-    **{"count_people": "count", "explain_search": "explain", "sending_capacity": "capacity"},
-}
-_ARGUMENT: Final = re.compile(
-    r"(?<![\w.?&/-])(\w+)=(None|True|False|\[[^\]]*\]|\{[^}]*\}|(?=[\s,;.]|$))?"
-)
-# An argument that is a message's subject.
-_SUBJECT: Final = re.compile(r"^(\w+)(?= (?:takes|is blank|is an empty|has no effect)\b)")
-_PAIR: Final = re.compile(r"['\"](\w+)['\"]: (True|'[^']*'|\"[^\"]*\")")
-_CALL: Final = re.compile(rf"\b(Call )?(?:of\.)?({'|'.join(_COMMANDS)})\(\)")
-# The parameters for which --all passes None.
-READS_ALL: Final = ("limit", "per_company")
-# Unquoted Python that has no meaning in a shell.
-_PYTHON_ONLY: Final = re.compile(
-    r"\bof\.\w|=(?:None|True|False)\b|\w\(\)|\bclient=|\.(?:attrs|loc)\b|\bexception's "
-    r"|\b(?:df|frame|report)\.\w"
-)
-_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _MAX_ROWS: Final = 40
 # Maximum width of a cell, and the width to which text may be cut.
 _MAX_CELL, _MIN_CELL = 40, 10
 # The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
-_SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
 
 
 @contextlib.contextmanager
@@ -92,15 +68,15 @@ def _discard_output(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def print_card(card: Card, options: argparse.Namespace) -> None:
+def print_card(card: Card) -> None:
     """Print a card without advice, which is for Python, with lines that fit the terminal."""
     facts = [replace(fact, advice="") for fact in card.facts]
-    print_message(as_text(replace(card, facts=facts, advice="")), options)
+    print_message(as_text(replace(card, facts=facts, advice="")))
 
 
-def print_message(text: str, options: argparse.Namespace) -> None:
-    """Print a text in the terms of the command line, with lines that fit the terminal."""
-    print_text(fit_lines(in_shell_terms(text, options.names)))
+def print_message(text: str) -> None:
+    """Print a text with lines that fit the terminal."""
+    print_text(fit_lines(text))
 
 
 def print_text(text: str, stream: TextIO | None = None) -> None:
@@ -188,48 +164,3 @@ def _fitted(text: str, width: int, *, to_right: bool = False) -> str:
 def _terminal_width() -> int:
     """Return the width that COLUMNS sets, or the terminal's; files and pipes have no limit."""
     return shutil.get_terminal_size((_ANY_WIDTH, 0)).columns
-
-
-def in_shell_terms(text: str, options: Mapping[str, str]) -> str:
-    """Replace a command's arguments in a message by its options, and calls by commands.
-
-    `options` has the command's options by their names in Python. Sentences with other Python are
-    dropped, but never a line's first sentence.
-
-    >>> options = {"limit": "--limit", "all": "--all", "status": "--status"}
-    >>> in_shell_terms("20 of 400 people were read. Pass limit=None to read all.", options)
-    '20 of 400 people were read. Pass --all to read all.'
-    >>> in_shell_terms("status='activ' is unknown. Call df.reset_index().", options)
-    "--status 'activ' is unknown."
-    """
-    text = _SUBJECT.sub(lambda name: options.get(name[1], name[1]), text)
-    text = _ARGUMENT.sub(lambda argument: _option_text(argument, options), text)
-    text = _CALL.sub(
-        lambda call: f"{'Run ' if call[1] else ''}outreach-frames {_COMMANDS[call[2]]}", text
-    )
-    lines = []
-    for line in text.split("\n"):
-        first, *others = _SENTENCE_END.split(line)
-        kept = [one for one in others if not _PYTHON_ONLY.search(_QUOTED.sub("", one))]
-        lines.append(" ".join([first, *kept]))
-    return "\n".join(lines)
-
-
-def _option_text(argument: re.Match[str], options: Mapping[str, str]) -> str:
-    """Return an option and its value, such as --data first_name='First Name'."""
-    name, value = argument.groups()
-    option = options.get(name)
-    if option is None:
-        return argument[0]
-    if value is None:
-        return f"{option} "
-    if value == "None":
-        every = options.get("all") if name in READS_ALL else None
-        return every or options.get(f"no_{name}", f"no {option}")
-    if value == "False":
-        return f"--no-{option.removeprefix('--')}"
-    words = value.removeprefix("True").strip("[]'\"").replace("...", "VALUE VALUE")
-    if value.startswith("{"):
-        pairs = _PAIR.findall(value)
-        words = " ".join(key if text == "True" else f"{key}={text}" for key, text in pairs)
-    return f"{option} {words}".rstrip()

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import COMPANY_KEYS, COMPANY_PREFIX
 from outreach_frames.analysis.tenure import iso_days
+from outreach_frames.common import terms
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -328,7 +329,8 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
     if not any(name in before.columns and name in after.columns for name in (_ID, _URL)):
         raise InvalidInputError(
             f"{before.name} and {after.name} have no common column {_ID!r} or {_URL!r} to match "
-            "people by. Use frames or files of search_people() or export_people()."
+            f"people by. Use frames or files of {terms.function('search_people')} or "
+            f"{terms.function('export_people')}."
         )
     old_ids, new_ids = _read_keys(before, after, _ID)
     old_urls, new_urls = _read_keys(before, after, _URL)

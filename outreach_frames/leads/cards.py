@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.card import Card, Details, Fact
 from outreach_frames.common.text import plural, quoted, shorten
 from outreach_frames.leads import statuses
@@ -173,7 +174,9 @@ def _optional_facts(plan: PreparedLeads, problems: pd.DataFrame) -> Iterator[Fac
     for field in spec.LEAD_IDENTIFIERS:
         if field not in plan.checked.identifiers:
             for name in usual_names(field, plan.frame.columns):
-                yield Fact("Not used", f"{quoted(name)}; to send it, pass {field}={quoted(name)}")
+                yield Fact(
+                    "Not used", f"{quoted(name)}; to send it, pass {terms.argument(field, name)}"
+                )
     if opted_out := problems.loc[problems["code"].eq(OPTED_OUT), "row"].nunique():
         rows = plural(opted_out, "row")
         yield Fact("Opted out", f"{rows}; to leave them out: {opt_out_filter(plan.frame)}")

@@ -19,6 +19,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.response import require_object
 from outreach_frames.client.session import Dated
+from outreach_frames.common import terms
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural, quoted, unique_name
 from outreach_frames.common.warnings import are_collected, warn
@@ -44,11 +45,6 @@ _PAGES_AT_ONCE: Final = 6
 _MAX_RESULT_BYTES: Final = 1 << 28
 # End a search after this number of pages without new people: the service's totals are wrong.
 _MAX_USELESS_PAGES: Final = 3
-
-_SMALLER: Final = (
-    "run smaller searches: pass split_by= with a filter that has many values, such as "
-    "company_sizes, person_locations or person_seniorities."
-)
 
 
 @dataclass
@@ -259,7 +255,9 @@ class Search:
                 people = plural(so_far.rows, "person was", "people were")
                 words = f"{error} The error occurred on {where}, after {people} read."
                 if isinstance(error, BadRequestError):
-                    words += f" If the service limits the results of one search, {_SMALLER}"
+                    words += (
+                        f" If the service limits the results of one search, {_smaller_searches()}"
+                    )
                 error.args = (words,)
             raise
 
@@ -348,19 +346,23 @@ class Search:
             return
         if self.limit is not None and rows >= self.limit:
             if self.warns_of_limit:
-                warn(f"{rows:,} of {self.total:,} people were read. Pass limit=None to read all.")
+                warn(
+                    f"{rows:,} of {self.total:,} people were read. Pass "
+                    f"{terms.argument('limit', None)} to read all."
+                )
         elif is_capped:
             people = plural(self.total, "person", "people")
             warn(
                 f"The service counts {people} but repeated a page after {rows:,}: it limits the "
-                f"results of one search. To read more, {_SMALLER}"
+                f"results of one search. To read more, {_smaller_searches()}"
             )
         elif self.split_by is not None or self.progress[0].received < self.total:
             people = plural(self.total, "person", "people")
             warn(
                 f"The service counts {people} but returned {rows:,}. If its data changed between "
-                "pages, pass refresh=True to read again. If it limits the results of one search, "
-                f"{_SMALLER}"
+                f"pages, pass {terms.argument('refresh', True)} to read again. If it limits the "
+                "results of one search, "
+                f"{_smaller_searches()}"
             )
 
     def _is_capped(self, search: SearchProgress) -> bool:
@@ -369,6 +371,14 @@ class Search:
             search.repeats >= self.people_per_page(None) or search.useless >= _MAX_USELESS_PAGES
         )
         return search.useless > 0 and search.repeats > 0 and is_full
+
+
+def _smaller_searches() -> str:
+    """Return advice for a service that limits the results of one search."""
+    return (
+        f"run smaller searches: pass {terms.argument('split_by')} with a filter that has many "
+        "values, such as company_sizes, person_locations or person_seniorities."
+    )
 
 
 def report_other_network(client: Client, field: str) -> None:
@@ -388,7 +398,8 @@ def report_dropped_values(columns: Sequence[str] | None, present: Iterable[str])
         names = ", ".join(name.removesuffix(RAW_SUFFIX) for name in dropped)
         warn(
             f"Values of the wrong type are missing in {names}. Add "
-            f"{', '.join(map(quoted, dropped))} to columns= to get these values as text."
+            f"{', '.join(map(quoted, dropped))} to {terms.name('columns')} to get these values as "
+            "text."
         )
 
 
@@ -403,7 +414,7 @@ def report_unknown_values(
     named = []
     for name, text, close in unknown_values(filters) if client._session.is_sandbox else ():
         if is_empty or are_collected() or (name, text) not in client._session.warned_of:
-            named.append(f"{name}={quoted(text)}.{close}")
+            named.append(f"{terms.argument(name, text)}.{close}")
             client._session.warned_of.add((name, text))
     is_open = (
         is_empty
@@ -415,9 +426,9 @@ def report_unknown_values(
         nobody = "" if is_empty else " and may match nobody"
         words.append(f"These filter values are not known{nobody}: {' '.join(named)}")
     if is_open:
-        words.append("Call of.explain_search() to see which filter excludes everybody.")
+        words.append(f"{terms.call('explain_search')} to see which filter excludes everybody.")
     elif words:
-        words.append("Call of.filters() to list the filters and their known values.")
+        words.append(f"{terms.call('filters')} to list the filters and their known values.")
     if words:
         warn(" ".join(words))
 

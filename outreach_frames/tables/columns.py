@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.text import listed, quoted, unique_name
 from outreach_frames.errors import InvalidInputError
 
@@ -97,7 +98,7 @@ def usual_column(frame: pd.DataFrame, kind: str, table: str = "The table") -> An
     if len(usual) > 1:
         raise InvalidInputError(
             f"{table} has no column {quoted(kind)}, but {' and '.join(map(quoted, usual))}. Pass "
-            f"the right one as {kind}=. {columns_text(frame)}"
+            f"the right one as {terms.argument(kind)}. {columns_text(frame)}"
         )
     return usual[0] if usual else None
 
@@ -108,7 +109,7 @@ def no_column_error(
     """Return the error for a table without a usual column of any of these kinds."""
     return InvalidInputError(
         f"{table} has no column with a usual name of {' or '.join(kinds)}. Pass the name of a "
-        f"column as {' or '.join(f'{kind}=' for kind in kinds)}. {columns_text(frame)}"
+        f"column as {' or '.join(map(terms.argument, kinds))}. {columns_text(frame)}"
     )
 
 

@@ -209,7 +209,7 @@ def require_journal(path: Path) -> None:
     if kind != _APPLICATION_ID:
         raise InvalidInputError(
             f"{path} is not a journal of a submission, or it is damaged. Pass the path of a "
-            "journal or of a new file; of.read_prospects() reads tables."
+            "journal or of a new file."
         )
     if version != _FORMAT:
         raise InvalidInputError(
