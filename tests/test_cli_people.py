@@ -66,10 +66,8 @@ def test_a_failure_writes_no_file(
         command += ["--out", str(tmp_path / "x.csv")]
         assert main(command) == 1
     assert list(tmp_path.iterdir()) == [file]
-    assert (
-        "2 people had been found. Repeat the call to continue from the cache.\n"
-        in capsys.readouterr().err
-    )
+    told = capsys.readouterr().err
+    assert "2 people had been found. They were not saved. Repeat the call to continue" in told
 
 
 SEARCH = ["--person-seniorities", "vp", "director"]

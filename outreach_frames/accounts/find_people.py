@@ -284,6 +284,6 @@ def _reject_company_filters(body: Mapping[str, Any], columns: Mapping[str, Hasha
     for kind in IDENTIFIER_KINDS:
         if kind.argument in columns and kind.filter in body:
             raise InvalidInputError(
-                f"The filter {kind.filter} conflicts with {terms.argument(kind.argument)}. "
-                f"Remove {kind.filter} from the filters."
+                f"The filter {kind.filter} conflicts with {terms.argument(kind.argument)}. Remove "
+                f"{kind.filter} from the filters."
             )

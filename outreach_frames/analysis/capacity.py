@@ -351,8 +351,7 @@ def _sending_days(first: pd.Timestamp, freq: Any) -> Iterator[Any]:
         if following <= day:
             raise InvalidInputError(
                 f"{terms.argument('freq', freq)} does not produce distinct days in order, but "
-                "limits "
-                "are per day. Pass 'B', 'D' or a longer frequency."
+                "limits are per day. Pass 'B', 'D' or a longer frequency."
             )
         day = following
 

@@ -102,8 +102,8 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
         )
     if value not in choices:
         raise InvalidInputError(
-            f"{terms.argument(name, value)} is not one of {', '.join(choices)}."
-            f"{suggestion(value, choices)}"
+            f"{terms.argument(name, value)} is not one of "
+            f"{', '.join(choices)}.{suggestion(value, choices)}"
         )
     return value
 
@@ -182,8 +182,7 @@ def check_ids(name: str, values: object) -> list[str]:
     if bad:
         raise InvalidInputError(
             f"{len(bad)} of {len(entries)} {terms.name(name)} are missing or not text "
-            f"({format_positions(bad)}). Drop missing entries, "
-            "and convert the others to text."
+            f"({format_positions(bad)}). Drop missing entries, and convert the others to text."
         )
     return [str(entry).strip() for entry in entries]
 

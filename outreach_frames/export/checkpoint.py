@@ -179,8 +179,8 @@ class Checkpoint:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version != FORMAT:
             raise InvalidInputError(
-                f"{self.folder} belongs to another version of this package (format {version}, "
-                f"not {FORMAT}). Finish the export with that version. {_start_over()}"
+                f"{self.folder} belongs to another version of this package (format {version}, not "
+                f"{FORMAT}). Finish the export with that version. {_start_over()}"
             )
         stored = dict(self._connection.execute("SELECT part, value FROM export"))
         changed = [

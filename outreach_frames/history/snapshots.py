@@ -208,8 +208,7 @@ def describe_unfinished(folder: Path) -> Iterator[str]:
             yield (
                 f"The snapshot of {match[1]} in {folder} is not finished. Repeat "
                 f"{terms.function('snapshot_people')} with {terms.argument('date', match[1])} to "
-                "resume the "
-                f"snapshot, or delete {path.name}."
+                f"resume the snapshot, or delete {path.name}."
             )
 
 

@@ -361,8 +361,7 @@ class Search:
             warn(
                 f"The service counts {people} but returned {rows:,}. If its data changed between "
                 f"pages, pass {terms.argument('refresh', True)} to read again. If it limits the "
-                "results of one search, "
-                f"{_smaller_searches()}"
+                f"results of one search, {_smaller_searches()}"
             )
 
     def _is_capped(self, search: SearchProgress) -> bool:

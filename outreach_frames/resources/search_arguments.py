@@ -104,16 +104,15 @@ def check_filters(
     for name in given:
         if name in (PAGE_NUMBER, PAGE_SIZE):
             raise InvalidInputError(
-                f"{name} is not a filter: all pages are read automatically. "
-                f"Set the number of people with {terms.argument('limit')}, and people per request "
-                "with "
+                f"{name} is not a filter: all pages are read automatically. Set the number of "
+                f"people with {terms.argument('limit')}, and people per request with "
                 f"{terms.argument('page_size')}."
             )
         if name not in spec.FILTERS_BY_NAME:
             raise InvalidInputError(
-                f"{quoted(name)} is not a search filter."
-                f"{_filters_and_arguments_like(str(name), caller)} "
-                f"{terms.call('filters')} to list all filters."
+                f"{quoted(name)} is not a search "
+                f"filter.{_filters_and_arguments_like(str(name), caller)} {terms.call('filters')} "
+                "to list all filters."
             )
     return {
         known.name: _filter_value(known, given[known.name])
@@ -137,9 +136,8 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
     if not source.exists():
         raise InvalidInputError(
             f"{source} cannot be read: there is no such file. Check the path. Pass filters by "
-            f"name, such as {terms.argument('person_titles', ['CEO'])}"
-            f"{terms.wording(', as a dict', in_shell='')}, or as the path of a file written by "
-            "save_filters in Python."
+            f"name, such as {terms.argument('person_titles', ['CEO'])}, or as the path of a file "
+            "written by save_filters; in Python also as a dict."
         )
     require_readable_file(source, open_pipes=True)
     try:
@@ -149,11 +147,11 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"{source} is damaged or not a saved search: it is not valid JSON ({error}). Pass a "
-            "file written by save_filters in Python."
+            "file written by save_filters."
         ) from error
     if not isinstance(saved, dict) or saved.get("kind") != SAVED_KIND:
         raise InvalidInputError(
-            f"{source} is not a saved search. Pass a file written by save_filters in Python."
+            f"{source} is not a saved search. Pass a file written by save_filters."
         )
     try:
         return check_filters(_mapping(saved.get("filters", ())))
@@ -195,8 +193,7 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
             )
             raise InvalidInputError(
                 f"{terms.name('columns')} has {quoted(name)}, which is not a column of "
-                f"people.{no_email}"
-                f"{suggestion(str(name), shown, most=3)} {advice}"
+                f"people.{no_email}{suggestion(str(name), shown, most=3)} {advice}"
             )
     if len(set(chosen)) < len(chosen):
         repeated = next(name for name in chosen if chosen.count(name) > 1)
@@ -308,15 +305,14 @@ def _filter_value(known: spec.Filter, value: object) -> object:
 def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
     if not entries:
         raise InvalidInputError(
-            f"{terms.name(known.name)} is an empty list, which would not narrow the search. "
-            "Omit it, or pass values."
+            f"{terms.name(known.name)} is an empty list, which would not narrow the search. Omit "
+            "it, or pass values."
         )
     bad = [position for position, entry in enumerate(entries) if not is_usable(entry)]
     if bad:
         raise InvalidInputError(
             f"{terms.name(known.name)} takes a list of text; {len(bad)} of {len(entries)} values "
-            "are blank "
-            f"or not text ({format_positions(bad)})."
+            f"are blank or not text ({format_positions(bad)})."
         )
     texts = [str(entry) for entry in entries]
     for text in texts:
@@ -333,8 +329,7 @@ def _check_format(known: spec.Filter, text: str) -> None:
     if known.format == "domain" and not bare_domain(text):
         raise InvalidInputError(
             f"{terms.name(known.name)} takes domains or web addresses such as "
-            "'brightforge.example', "
-            f"not {quoted(text)}."
+            f"'brightforge.example', not {quoted(text)}."
         )
 
 
@@ -366,8 +361,7 @@ def check_split_by(filters: Mapping[str, Any], split_by: object) -> str:
         close = suggestion(str(split_by), lists)
         raise InvalidInputError(
             f"{terms.argument('split_by', split_by)} is not a filter that takes a list of values "
-            "to "
-            f"include.{close} {terms.call('filters')} to list all filters."
+            f"to include.{close} {terms.call('filters')} to list all filters."
         )
     if split_by not in filters:
         raise InvalidInputError(

@@ -68,7 +68,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ("seniority", {}, "Did you mean 'person_seniorities'"),
     (["gender"], {}, r"is not a filter that includes people\. Call of"),
     ("company_exclude_names", {}, "not a filter that includes.*Did you mean 'company_names'"),
-    ("company_names", {}, r"Pass company_names=\[...\] too"),
+    ("company_names", {}, r"Pass company_names= too"),
     ("person_name", {}, "Pass person_name='...' too"),
     ("profnet_networks", {}, r"Pass profnet_networks=\[...\] too"),
     (["company_sizes", "company_sizes"], {}, "twice"),
@@ -213,7 +213,7 @@ def test_an_empty_frame_has_the_column(client: Client, dtype_backend: Any) -> No
         ("person_senioritys", {}, "Did you mean .*person_seniorities"),
         ("person_name", {"person_name": "Ada"}, "not a filter that takes a list of values"),
         ("person_exclude_locations", {"person_exclude_locations": ["Rome"]}, "not a filter"),
-        ("person_titles", {}, r"Pass person_titles=\[\.\.\.\] too"),
+        ("person_titles", {}, r"Pass person_titles= too"),
         (3, {}, "not a filter"),
     ],
 )

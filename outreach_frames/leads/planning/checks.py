@@ -301,8 +301,7 @@ def repair_identifiers(
     if repaired:
         warn(
             f"{terms.argument('clean', True)} repaired {repaired}. The plan and the report have "
-            "the "
-            "sent texts."
+            "the sent texts."
         )
     return frame, repaired
 

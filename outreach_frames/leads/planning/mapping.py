@@ -103,8 +103,7 @@ def read_chunk_size(value: object) -> int:
     if not 1 <= size <= most:
         raise InvalidInputError(
             f"{terms.argument('chunk_size', size)} is not between 1 and {most}, the service's "
-            "limit "
-            f"of leads per request. Pass a number in that range."
+            "limit of leads per request. Pass a number in that range."
         )
     return size
 
@@ -152,8 +151,7 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
     if len(set(identifiers.values())) < len(identifiers):
         raise InvalidInputError(
             f"{' and '.join(map(terms.name, identifiers))} name the same column, "
-            f"{quoted(identifiers[EMAIL])}. "
-            "Pass two different columns."
+            f"{quoted(identifiers[EMAIL])}. Pass two different columns."
         )
     if isinstance(columns[PROFNET_URL], DefaultColumn):
         _warn_of_other_urls(frame)
@@ -198,8 +196,7 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
     if len(columns) > spec.MAX_DATA_FIELDS:
         raise InvalidInputError(
             f"{terms.name('data')} has {len(columns)} fields; a lead takes at most "
-            f"{spec.MAX_DATA_FIELDS}. "
-            "Drop the fields that the sequence's texts do not use."
+            f"{spec.MAX_DATA_FIELDS}. Drop the fields that the sequence's texts do not use."
         )
     return {str(field): column for field, column in columns.items()}  # numpy's text, too
 

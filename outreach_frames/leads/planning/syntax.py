@@ -94,8 +94,8 @@ def field_name(column: object) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", ascii_letters.lower()).strip("_")
     if not name:
         raise InvalidInputError(
-            f"The column {quoted(column)} cannot be converted to a field name. "
-            f"Choose a name: {terms.argument('data', {'a_name': column})}."
+            f"The column {quoted(column)} cannot be converted to a field name. Choose a name: "
+            f"{terms.argument('data', {'a_name': column})}."
         )
     if not name[0].isalpha():
         name = f"field_{name}"

@@ -271,8 +271,8 @@ class _PlanRun:
             return ""
         return (
             f"{plural(number, 'row was', 'rows were')} not sent again, as recorded in this Python "
-            "process. Restarting Python loses the record; pass "
-            f"{terms.argument('journal')} to keep it in a file."
+            f"process. Restarting Python loses the record; pass {terms.argument('journal')} to "
+            "keep it in a file."
         )
 
     def report(self, run: Run, error: OutreachError | None) -> SubmissionReport:
