@@ -336,7 +336,12 @@ class Transport:
         if current.stopped:
             raise response.interrupted(call.label, may_have_acted=current.sent)
         if current.timed_out or isinstance(fault, _TIMEOUTS):
-            raise response.timed_out(call.label, self.timeout, may_have_acted=current.sent)
+            raise response.timed_out(
+                call.label,
+                self.timeout,
+                has_proxy=bool(self.proxies),
+                may_have_acted=current.sent,
+            )
         reason = "" if fault is None else self.token.redact(response.root_message(fault))
         if reply is None:
             raise response.unreachable(
@@ -345,6 +350,7 @@ class Transport:
                 fault,
                 reason,
                 by_proxy=isinstance(fault, requests.exceptions.ProxyError),
+                has_proxy=bool(self.proxies),
                 may_have_acted=current.sent,
             )
         status = reply.status_code

@@ -21,6 +21,7 @@ from outreach_frames.client.connect import (
     PROFILE_VARIABLE,
     SANDBOX,
 )
+from outreach_frames.client.options import CA_BUNDLE_VARIABLE, PROXY_VARIABLE
 from outreach_frames.commands.terminal import READS_ALL
 from outreach_frames.common.arguments import ListOfText, suggestion
 from outreach_frames.common.atomic_files import check_suffix
@@ -41,7 +42,9 @@ AddOption = Callable[[argparse.ArgumentParser], object]
 _CONNECTION: Final = (
     f"The service's address is read from {BASE_URL_VARIABLE}, the account's token from "
     f"{API_KEY_VARIABLE}, or both from a profile that `outreach-frames login` stored. "
-    "--sandbox uses the embedded service instead, without an account and with invented data."
+    f"{PROXY_VARIABLE} takes a proxy's address, and {CA_BUNDLE_VARIABLE} a file of certificate "
+    "authorities. --sandbox uses the embedded service instead, without an account and with "
+    "invented data."
 )
 _FILTERS_NOTE: Final = (
     "A person must match every filter, with at least one of its values. Quote values that contain "
