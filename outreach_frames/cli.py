@@ -19,7 +19,7 @@ from outreach_frames.commands.options import (
     EXIT_USAGE,
     CommandParser,
 )
-from outreach_frames.commands.terminal import flush_output, in_shell_terms, print_text
+from outreach_frames.commands.terminal import flush_output, in_shell_terms, print_note
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 
 EXIT_CODES = {
@@ -65,7 +65,7 @@ def _print_error(error: BaseException, words: str, names: Mapping[str, str]) -> 
     """Print an error and its notes."""
     for line in (words, *getattr(error, "__notes__", ())):
         shown = in_shell_terms(line, names)
-        print_text(f"outreach-frames: {shown}", sys.stderr)
+        print_note(f"outreach-frames: {shown}")
 
 
 def make_parser(arguments: Container[str] | None = None) -> argparse.ArgumentParser:

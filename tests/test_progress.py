@@ -88,9 +88,11 @@ def test_a_terminal_shows_a_bar_after_a_delay(
     with scripted(slow) as service:
         monkeypatch.setenv(BASE_URL_VARIABLE, service.url)
         monkeypatch.setenv(API_KEY_VARIABLE, "token")
-        lines = shown().split("\r")
+        *lines, cleared, message = shown().split("\r")
         assert any("3/3" in line for line in lines)
-        assert lines[-1].strip() == ""
+        assert cleared.strip() == ""
+        assert message.startswith("3 people written to ")
+        assert message.count("\n") == 1
         assert shown("--quiet") == ""
 
 

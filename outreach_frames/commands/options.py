@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# The path `-`, which stands for standard output.
+STDOUT: Final = Path("-")
 EXIT_OK: Final = 0
 EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
@@ -59,10 +61,14 @@ def _filter_name(option_name: str) -> str:
     return option_name.replace("-", "_")
 
 
-def _output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
+def _output_path(
+    suffixes: Sequence[str], what: str, *, or_stdout: bool = False
+) -> Callable[[str], Path]:
     """Return an argparse type for output files that checks the file's ending."""
 
     def path(text: str) -> Path:
+        if or_stdout and text == "-":
+            return STDOUT
         try:
             check_suffix(text, suffixes, what)
         except InvalidInputError as error:
@@ -72,12 +78,13 @@ def _output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
     return path
 
 
-_TABLE_PATH: Final = _output_path((".csv", ".parquet", ".xlsx", ".tsv"), "tables")
+_TABLES: Final = (".csv", ".parquet", ".xlsx", ".tsv")
 # Settings of `add_argument` that do not follow from a parameter's type and default.
 _SETTINGS: Final[dict[str, dict[str, Any]]] = {
-    "--accounts FILE": {"type": _TABLE_PATH},
+    "--accounts FILE": {"type": _output_path(_TABLES, "tables")},
     "--by FILTER": {"type": _filter_name},
-    "--out FILE": {"type": _TABLE_PATH},
+    "--format FORMAT": {"choices": ("table", "csv", "json")},
+    "--out FILE": {"type": _output_path(_TABLES, "tables", or_stdout=True)},
     "--out WORKBOOK": {"type": _output_path((".xlsx", ""), "a workbook, or CSV files to a folder")},
     "--overrides NAME": {"choices": spec.OVERRIDE_NAMES},
     "--results FOLDER": {"type": Path},
@@ -286,14 +293,17 @@ class _StoreOnce(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser of one command that suggests the nearest option for an unknown one."""
+    """A parser of one command that rejects unknown options, naming the nearest, and conflicts."""
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse arguments; exit if an option is unknown."""
+        """Parse arguments; exit if an option is unknown, or --format conflicts with --out."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             close = suggestion(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{close}")
+        form, out = (getattr(options, name, None) for name in ("format", "out"))
+        if form and out and (out != STDOUT or form == "table"):
+            self.error(f"--format {form} and --out {out} conflict. Pass one of them.")
         return options, unknown
