@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 from collections import Counter
@@ -24,7 +25,7 @@ from outreach_frames.client.retry import WaitBudget, parse_retry_after
 from outreach_frames.client.session import Observation
 from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import duration, plural
 from outreach_frames.errors import (
     BadRequestError,
     ConnectionFailedError,
@@ -446,6 +447,8 @@ def _words(error: ServiceError) -> tuple[str, str]:
         advice = advice[:1].upper() + advice[1:]
     else:
         problem, advice = _WORDS.get(type(error), _OTHER_WORDS)
+    if isinstance(error, WaitTooLongError) and error.retry_after is not None:
+        problem += f": {duration(math.ceil(error.retry_after))}"
     return (f"{problem} (status {error.status_code})" if error.status_code else problem), advice
 
 

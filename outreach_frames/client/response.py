@@ -21,7 +21,7 @@ from outreach_frames.client.error_bodies import (
     read_entries,
     read_errors,
 )
-from outreach_frames.common.text import beginning, quoted
+from outreach_frames.common.text import beginning, duration, quoted
 from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
@@ -216,7 +216,8 @@ def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
 def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a response that was not complete in time."""
     return RequestTimeoutError(
-        f"No complete response within {timeout:g} s: try again later, or set a longer timeout.",
+        f"No complete response within {duration(timeout)}: try again later, or set a longer "
+        "timeout.",
         request=label,
         retryable=True,
         may_have_acted=may_have_acted,
