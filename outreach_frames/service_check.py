@@ -326,7 +326,7 @@ class _Checker:
         if field is not None:
             network = field.removesuffix("_url")
             detail = f"people have no {PROFNET_URL}, but {field} has profile URLs"
-            advice = f"Pass network_name={network!r} to of.connect() or of.login()."
+            advice = f"Pass network_name={network!r} to of.login(). Or pass it to of.connect()."
             self._add(endpoint, WARNING, detail, advice)
 
     def _check_emails(self, endpoint: spec.Endpoint, emails: Sequence[str]) -> None:

@@ -204,6 +204,25 @@ def test_a_deviation_is_named(
     assert status in ("note", "failed") or (rows["advice"] != "").all()
 
 
+def test_a_check_reads_the_network_name(sandbox: Sandbox) -> None:
+    """With the network's name, all fields are as documented; another name is a warning."""
+
+    def reply(request: Received) -> Reply:
+        return dated(
+            passed_on(request, sandbox.url).parts[1].replace(b"profnet_url", b"bluebook_url")
+        )
+
+    with scripted(reply) as service:
+        for name, status in (("bluebook", "ok"), ("profnet", "warning"), ("crm_a", "warning")):
+            with Client(
+                service.url, sandbox.api_key, cache=None, network_name=name, backoff=0
+            ) as client:
+                found = checked(sandbox, client)
+            assert found["status"].max() == status, found.to_string()
+            is_named = found["advice"].str.contains("network_name='bluebook'", regex=False).any()
+            assert is_named == (name != "bluebook")
+
+
 def test_a_good_service_has_no_warning(sandbox: Sandbox) -> None:
     """All rows of any sandbox, even a small one, have status ok."""
     for number, seed in ((1, 1), (100, 2)):
