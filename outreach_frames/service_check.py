@@ -284,9 +284,12 @@ class _Checker:
             href = request.next_href(page)
             base = self._client.base_url
             return href and request.resolve(href, page_url=page_url, base_url=base)
-        except (UnsafeLinkError, InvalidResponseError) as error:
+        except UnsafeLinkError as error:
             self._add(endpoint, WARNING, *_words(error))
-            return None
+        except InvalidResponseError:
+            problem = f"the next page has no valid link in {spec.LINKS_KEY}.next.href"
+            self._add(endpoint, WARNING, problem, _REPORT_TO_SERVICE)
+        return None
 
     def _check_people(self, endpoint: spec.Endpoint) -> None:
         """Check the first two pages of all people."""
