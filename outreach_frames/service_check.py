@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 from collections import Counter
@@ -24,7 +25,7 @@ from outreach_frames.client.retry import WaitBudget, parse_retry_after
 from outreach_frames.client.session import Observation
 from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import duration, plural
 from outreach_frames.errors import (
     BadRequestError,
     ConnectionFailedError,
@@ -283,9 +284,12 @@ class _Checker:
             href = request.next_href(page)
             base = self._client.base_url
             return href and request.resolve(href, page_url=page_url, base_url=base)
-        except (UnsafeLinkError, InvalidResponseError) as error:
+        except UnsafeLinkError as error:
             self._add(endpoint, WARNING, *_words(error))
-            return None
+        except InvalidResponseError:
+            problem = f"the next page has no valid link in {spec.LINKS_KEY}.next.href"
+            self._add(endpoint, WARNING, problem, _REPORT_TO_SERVICE)
+        return None
 
     def _check_people(self, endpoint: spec.Endpoint) -> None:
         """Check the first two pages of all people."""
@@ -325,7 +329,7 @@ class _Checker:
         if field is not None:
             network = field.removesuffix("_url")
             detail = f"people have no {PROFNET_URL}, but {field} has profile URLs"
-            advice = f"Pass network_name={network!r} to of.connect() or of.login()."
+            advice = f"Pass network_name={network!r} to of.login(). Or pass it to of.connect()."
             self._add(endpoint, WARNING, detail, advice)
 
     def _check_emails(self, endpoint: spec.Endpoint, emails: Sequence[str]) -> None:
@@ -446,6 +450,8 @@ def _words(error: ServiceError) -> tuple[str, str]:
         advice = advice[:1].upper() + advice[1:]
     else:
         problem, advice = _WORDS.get(type(error), _OTHER_WORDS)
+    if isinstance(error, WaitTooLongError) and error.retry_after is not None:
+        problem += f": {duration(math.ceil(error.retry_after))}"
     return (f"{problem} (status {error.status_code})" if error.status_code else problem), advice
 
 

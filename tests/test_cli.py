@@ -25,7 +25,7 @@ from tests.conftest import PEOPLE
 pytestmark = pytest.mark.long
 
 # Parameters without an option: for Python, and of commands that pass them themselves.
-FOR_PYTHON = {"client", "dtype_backend", "faults", "fields", "filters", "frame", "network_name"}
+FOR_PYTHON = {"client", "dtype_backend", "faults", "fields", "filters", "frame"}
 FOR_PYTHON |= {"progress", "proxies", "ramp", "verify"}
 OTHERS = {"capacity": {"mailboxes"}, "compare": {"path"}}
 

@@ -23,7 +23,7 @@ from outreach_frames.client.error_bodies import (
     read_errors,
 )
 from outreach_frames.client.options import CA_BUNDLE_VARIABLE, PROXY_VARIABLE
-from outreach_frames.common.text import beginning, quoted
+from outreach_frames.common.text import beginning, duration, quoted
 from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
@@ -224,8 +224,8 @@ def timed_out(label: str, timeout: float, *, has_proxy: bool, may_have_acted: bo
     """Return the error for a response that was not complete in time."""
     hint = "" if has_proxy or may_have_acted else _unused_proxy()
     return RequestTimeoutError(
-        f"No complete response within {timeout:g} s: try again later, or set a longer timeout."
-        f"{hint}",
+        f"No complete response within {duration(timeout)}: try again later, or set a longer "
+        f"timeout.{hint}",
         request=label,
         retryable=True,
         may_have_acted=may_have_acted,

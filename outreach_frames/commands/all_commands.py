@@ -287,6 +287,8 @@ COMMANDS: Final = (
         [":login"],
         {
             "base_url": "the service's address; by default the stored profile's, else asked for",
+            "--network-name NAME": "the professional network's name in the service's field names; "
+            "stored with the token",
             "--requests-per-minute N": "the number of requests per minute; stored with the token",
         },
         details="The token is hidden while you type it. A stored one is kept if it is accepted.",
