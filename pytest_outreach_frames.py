@@ -52,6 +52,8 @@ def outreach_sandbox(
         monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
         # It has priority over the other two variables.
         monkeypatch.delenv("OUTREACH_PROFILE", raising=False)
+        for name in ("OUTREACH_PROXY", "OUTREACH_CA_BUNDLE"):
+            monkeypatch.delenv(name, raising=False)
         # A new cache for scripts that connect by themselves.
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         with of.connect(cache=None):

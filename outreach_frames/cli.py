@@ -19,7 +19,7 @@ from outreach_frames.commands.options import (
     EXIT_USAGE,
     CommandParser,
 )
-from outreach_frames.commands.terminal import flush_output, print_text
+from outreach_frames.commands.terminal import flush_output, print_note
 from outreach_frames.common.terms import shell_terms
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 
@@ -69,7 +69,7 @@ def _run(arguments: Sequence[str]) -> int:
 def _print_error(error: BaseException, words: str) -> None:
     """Print an error and its notes."""
     for line in (words, *getattr(error, "__notes__", ())):
-        print_text(f"outreach-frames: {line}", sys.stderr)
+        print_note(f"outreach-frames: {line}")
 
 
 def make_parser(arguments: Container[str] | None = None) -> argparse.ArgumentParser:

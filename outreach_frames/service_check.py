@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 from collections import Counter
@@ -25,7 +26,7 @@ from outreach_frames.client.session import Observation
 from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import duration, plural
 from outreach_frames.errors import (
     BadRequestError,
     ConnectionFailedError,
@@ -42,6 +43,7 @@ from outreach_frames.errors import (
 from outreach_frames.reading.fast_reader import list_of_errors
 from outreach_frames.reading.untyped_reader import RAW_SUFFIX, flatten_records
 from outreach_frames.resources.paging import page_items, record_id
+from outreach_frames.resources.search import network_advice
 from outreach_frames.tables.columns import PROFNET_URL, find_profile_urls
 
 OK: Final = "ok"
@@ -205,7 +207,10 @@ def _cache_finding(client: Client) -> Finding:
     if client._session.cache is None:
         return Finding("cache", OK, "not used")
     if not client._session.cache.is_open or not client._session.cache.path.exists():
-        advice = "Connect again, with cache=path for another file, or with cache=None."
+        advice = terms.wording(
+            "Connect again, with cache=path for another file, or with cache=None.",
+            in_shell="Delete the file.",
+        )
         return Finding("cache", WARNING, "The cache's file is missing or cannot be used.", advice)
     return Finding("cache", OK, "used")
 
@@ -283,9 +288,12 @@ class _Checker:
             href = request.next_href(page)
             base = self._client.base_url
             return href and request.resolve(href, page_url=page_url, base_url=base)
-        except (UnsafeLinkError, InvalidResponseError) as error:
+        except UnsafeLinkError as error:
             self._add(endpoint, WARNING, *_words(error))
-            return None
+        except InvalidResponseError:
+            problem = f"the next page has no valid link in {spec.LINKS_KEY}.next.href"
+            self._add(endpoint, WARNING, problem, _REPORT_TO_SERVICE)
+        return None
 
     def _check_people(self, endpoint: spec.Endpoint) -> None:
         """Check the first two pages of all people."""
@@ -325,8 +333,7 @@ class _Checker:
         if field is not None:
             network = field.removesuffix("_url")
             detail = f"people have no {PROFNET_URL}, but {field} has profile URLs"
-            advice = f"Pass network_name={network!r} to of.connect() or of.login()."
-            self._add(endpoint, WARNING, detail, advice)
+            self._add(endpoint, WARNING, detail, network_advice(network))
 
     def _check_emails(self, endpoint: spec.Endpoint, emails: Sequence[str]) -> None:
         """Check reading contacts by email."""
@@ -450,6 +457,8 @@ def _words(error: ServiceError) -> tuple[str, str]:
         advice = advice[:1].upper() + advice[1:]
     else:
         problem, advice = _WORDS.get(type(error), _OTHER_WORDS)
+    if isinstance(error, WaitTooLongError) and error.retry_after is not None:
+        problem += f": {duration(math.ceil(error.retry_after))}"
     return (f"{problem} (status {error.status_code})" if error.status_code else problem), advice
 
 

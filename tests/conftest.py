@@ -78,7 +78,8 @@ def _no_keyring() -> Iterator[None]:
     """Keep tests and their processes out of the user's keyring, and from real accounts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
-        patch.delenv("OUTREACH_PROFILE", raising=False)
+        for name in ("OUTREACH_PROFILE", "OUTREACH_PROXY", "OUTREACH_CA_BUNDLE"):
+            patch.delenv(name, raising=False)
         yield
 
 

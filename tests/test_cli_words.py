@@ -18,6 +18,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.cli import main
 from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError
 from tests.scripted import json, scripted
 
 pytestmark = pytest.mark.long
@@ -66,14 +67,14 @@ FAULTS = [
     ("forget --email x", "--email 'x'"),
     ("forget --email a@x.example --folder none", "cannot be read: not found"),
     ("add-leads leads.csv --sequence SEQUENCE --data 'First Name=first_name' n=Number",
-        "--data First Name='first_name': the table has no column 'first_name'. Did you mean 'First Name'?"),
+        "--data 'First Name'='first_name': the table has no column 'first_name'. Did you"),
     ("add-leads leads.csv --sequence SEQUENCE --data 'First Name'",
         "Pass --data first_name='First Name'."),
     ("add-leads leads.csv --sequence SEQUENCE --data number", "Did you mean 'Number'"),
     ("add-leads leads.csv --sequence SEQUENCE --require Number", "--require has names that are"),
     ("add-leads leads.csv --sequence SEQUENCE --data email", "pass --email 'email'"),
     ("add-leads leads.csv --sequence SEQUENCE --data a=n --data a=n", "--data has the field"),
-    ("add-leads leads.csv --sequence SEQUENCE --email Mail", "--email: the table has no column 'Mail'"),
+    ("add-leads leads.csv --sequence SEQUENCE --email Mail", "--email: the table has no column"),
     ("add-leads leads.csv --sequence SEQUENCE --profnet-url email",
         "--email and --profnet-url name the same column, 'email'. Pass two different columns"),
     ("add-leads leads.csv --sequence SEQUENCE --chunk-size 0", "--chunk-size 0"),
@@ -160,7 +161,7 @@ OWN_WORDS = [
     ("add-leads leads.csv --sequence x --journal resume=False",
         "resume=False is not a journal of a submission"),
     ("export limit=None.txt", "limit=None.txt"),
-    ("sequences --name ' ' --status limit=None", "limit=None"),
+    ("sequences --status limit=None", "--status 'limit=None' is not one of"),
 ]  # fmt: skip
 
 
@@ -200,7 +201,7 @@ def test_messages_of_later_calls_are_of_python(capsys: pytest.CaptureFixture[str
     """A command that ran in this process leaves the messages of Python's functions unchanged."""
     assert main(["search", "--limit", "0"]) == 2
     assert "--limit 0 reads nothing" in capsys.readouterr().err
-    with pytest.raises(of.InvalidInputError, match="limit=0 reads nothing.*limit=None"):
+    with pytest.raises(InvalidInputError, match=r"limit=0 reads nothing.*limit=None"):
         of.search_people(limit=0)
 
 

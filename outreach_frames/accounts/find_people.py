@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from math import inf
 from os import PathLike
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 import pandas as pd
 
@@ -45,7 +45,12 @@ from outreach_frames.resources.people import (
     without_added,
 )
 from outreach_frames.resources.people_filters import FindPeopleFilters
-from outreach_frames.resources.search import report_dropped_values, report_unknown_values
+from outreach_frames.resources.search import (
+    other_network_field,
+    report_dropped_values,
+    report_other_network,
+    report_unknown_values,
+)
 from outreach_frames.resources.search_arguments import (
     check_columns,
     check_filters,
@@ -54,6 +59,9 @@ from outreach_frames.resources.search_arguments import (
     shows_filters,
 )
 from outreach_frames.tables.columns import usual_names
+
+# Number of companies whose people are searched for profile URLs under another network's name.
+_TESTED_COMPANIES: Final = 20
 
 
 @shows_filters(FindPeopleFilters)
@@ -276,8 +284,15 @@ def find_people(
             error.add_note(f"{count} had been found. {how_to_continue(connected)}")
             shorten_traceback(error)
             raise
-    report_errors(finder.errors)
+    _report(finder)
     return result()
+
+
+def _report(finder: Finder) -> None:
+    """Warn of the service's errors, and of people without profile URLs."""
+    report_errors(finder.errors)
+    tables = (batch.people for batch in finder.batches[:_TESTED_COMPANIES])
+    report_other_network(finder.client, map(other_network_field, tables))
 
 
 def _reject_company_filters(body: Mapping[str, Any], columns: Mapping[str, Hashable]) -> None:

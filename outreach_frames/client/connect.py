@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import getpass
+import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Never, TypeVar
 
 from outreach_frames import spec
 from outreach_frames.client import options, profiles
@@ -32,11 +33,40 @@ API_KEY_VARIABLE = "OUTREACH_API_KEY"
 PROFILE_VARIABLE = "OUTREACH_PROFILE"
 SANDBOX = "sandbox"
 
+# Words that users try in place of api_key=.
+_TOKEN_WORDS: Final = ("api_key", "token", "api_token", "key")
+
 T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _default: Client | None = None
 
 
+def _hide_unknown(function: Function) -> Function:
+    """Hide the last parameter, `**unknown`, from help and completion.
+
+    A wrapper that checks the arguments would keep the token in a variable that tracebacks show.
+    """
+    signature = inspect.signature(function)
+    *shown, _ = signature.parameters.values()
+    vars(function)["__signature__"] = signature.replace(parameters=shown)
+    return function
+
+
+def _reject_unknown(function: Callable[..., Any], unknown: dict[str, Never]) -> None:
+    """Raise TypeError for unknown keyword arguments, and drop their values."""
+    names = list(unknown)
+    unknown.clear()
+    if not names:
+        return
+    known = list(inspect.signature(function).parameters)
+    hint = suggestion(names[0], known)
+    if names[0] in _TOKEN_WORDS:
+        hint = " Pass the token as api_key=." if "api_key" in known else " It asks for the token."
+    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {names[0]!r}.{hint}")
+
+
+@_hide_unknown
 def connect(
     base_url: str | None = None,
     api_key: str | None = None,
@@ -52,13 +82,16 @@ def connect(
     network_name: str = spec.NETWORK_NAME,
     proxies: Mapping[str, str] | None = None,
     verify: bool | str | Path = True,
+    **unknown: Never,
 ) -> Client:
     """Connect to the service and make the connection the default.
 
     Address and token come from the first source that is set: the arguments (if only one is passed,
     the other comes from its environment variable); `profile`; the profile that the environment
     variable OUTREACH_PROFILE names; the environment variables; the profile "default". A stored
-    token is sent only to the address stored with it.
+    token is sent only to the address stored with it. If neither the arguments nor the profile have
+    a proxy or certificates, they come from the environment variables OUTREACH_PROXY and
+    OUTREACH_CA_BUNDLE; the sandbox ignores both.
 
     Parameters
     ----------
@@ -92,10 +125,12 @@ def connect(
         The word for the professional network in the service's field names: "profnet" if the service
         calls the profile URL `profnet_url`. Frames always have the column `profnet_url`.
     proxies : mapping of str to str, optional
-        Proxy addresses by scheme. The environment's proxies are not used. SOCKS proxies need the
-        extra package `requests[socks]`.
+        Proxy addresses by scheme, or {} for no proxy; by default the address in the environment
+        variable OUTREACH_PROXY, for http and https. Other variables such as HTTPS_PROXY are not
+        used. SOCKS proxies need the extra package `requests[socks]`.
     verify : bool, str or Path
-        Whether to verify certificates, or a file of custom certificate authorities in PEM form.
+        Whether to verify certificates, or a file of custom certificate authorities in PEM form; by
+        default the file in the environment variable OUTREACH_CA_BUNDLE, if it is set.
 
     Returns
     -------
@@ -122,6 +157,7 @@ def connect(
     token = Token(api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE))
     has_arguments = bool(base_url) or api_key is not None
     del api_key
+    _reject_unknown(connect, unknown)
     if has_arguments and profile is not None:
         raise ConfigurationError(
             f"Pass either {terms.argument('profile')} or an address and a token: a profile "
@@ -169,7 +205,7 @@ def connect(
             timeout=timeout,
             workers=workers,
             max_wait=max_wait,
-            **used.options,
+            **(used.options if sandbox else options.with_environment(used.options)),
         )
     except BaseException:
         if sandbox is not None:
@@ -179,6 +215,7 @@ def connect(
     return client
 
 
+@_hide_unknown
 def login(
     base_url: str | None = None,
     *,
@@ -187,6 +224,7 @@ def login(
     verify: bool | str | Path = True,
     network_name: str = spec.NETWORK_NAME,
     requests_per_minute: float | None = None,
+    **unknown: Never,
 ) -> Client:
     """Ask for the address and the token, try them, and store them in the system's keyring.
 
@@ -204,6 +242,7 @@ def login(
         The profile's name.
     proxies : mapping of str to str, optional
         Proxy addresses by scheme, stored with the token; by default the stored profile's.
+        Like `connect`, `login` falls back to the environment's, which it does not store.
     verify : bool, str or Path
         A file of custom certificate authorities, whose path is stored with the token; by default
         the stored profile's. False cannot be stored.
@@ -238,6 +277,7 @@ def login(
     >>> client = of.login("https://api.your-service.example")  # doctest: +SKIP
     Token for https://api.your-service.example:
     """
+    _reject_unknown(login, unknown)
     if verify is False:
         raise ConfigurationError(
             "verify=False cannot be stored. Pass a file of certificate authorities, or use "
@@ -361,7 +401,8 @@ def _configured_profile(profile: str | None, token: Token) -> Profile | None:
 
 def _logged_in(name: str, profile: Profile, stored: Profile | None) -> Client:
     """Connect, try one request, store the profile if it is new, and make the client the default."""
-    client = Client(profile.base_url, profile.token, **profile.options)
+    used = options.with_environment(profile.options)
+    client = Client(profile.base_url, profile.token, **used)
     try:
         query = {spec.PAGE_SIZE.name: 1}
         budget = WaitBudget(client._session.max_wait)

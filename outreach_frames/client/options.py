@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import ssl
 from collections.abc import Mapping
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
@@ -23,9 +24,22 @@ DEFAULT_CACHE: Final = "default"
 TIMEOUT: Final = 30
 WORKERS: Final = 4
 MAX_WAIT: Final = 300
+PROXY_VARIABLE: Final = "OUTREACH_PROXY"
+CA_BUNDLE_VARIABLE: Final = "OUTREACH_CA_BUNDLE"
 _A_YEAR = 31_536_000
 _PROXY_KEYS: Final = ("http", "https", "all")
 _PROXY_SCHEMES: Final = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
+
+
+def with_environment(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a client's options with the environment's proxy and certificates, if none are set."""
+    options = dict(chosen)
+    proxy, bundle = os.environ.get(PROXY_VARIABLE), os.environ.get(CA_BUNDLE_VARIABLE)
+    if proxy and options.get("proxies") is None:
+        options["proxies"] = dict.fromkeys(("http", "https"), _checked_proxy(PROXY_VARIABLE, proxy))
+    if bundle and options.get("verify", True) is True:
+        options["verify"] = checked_verify(bundle, CA_BUNDLE_VARIABLE)
+    return options
 
 
 def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
@@ -67,16 +81,20 @@ def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
         raise ConfigurationError(
             'proxies takes addresses by scheme, such as {"https": "http://proxy.example:3128"}.'
         )
-    return {key.lower(): _checked_proxy(key, text) for key, text in proxies.items()}
+    for key in proxies:
+        # The HTTP library ignores other keys.
+        if key.lower().partition("://")[0] not in _PROXY_KEYS:
+            raise ConfigurationError(
+                f"proxies has an address for {quoted(key)}, which is not a scheme. Use http, https "
+                "or all."
+            )
+    return {
+        key.lower(): _checked_proxy(f"proxies[{quoted(key)}]", address)
+        for key, address in proxies.items()
+    }
 
 
-def _checked_proxy(key: str, address: str) -> str:
-    # The HTTP library ignores other keys.
-    if key.lower().partition("://")[0] not in _PROXY_KEYS:
-        raise ConfigurationError(
-            f"proxies has an address for {quoted(key)}, which is not a scheme. Use http, https or "
-            "all."
-        )
+def _checked_proxy(source: str, address: str) -> str:
     url = address if "://" in address else f"http://{address}"
     try:
         parts = parse_url(url)
@@ -91,19 +109,19 @@ def _checked_proxy(key: str, address: str) -> str:
         or (parts.path or "/", parts.query, parts.fragment) != ("/", None, None)
     ):
         raise ConfigurationError(
-            f"proxies[{quoted(key)}] is not a proxy's address, such as "
+            f"{source} is not a proxy's address, such as "
             "http://user:password@proxy.example:3128. Percent-encode special characters in the "
             "password, such as %23 for #."
         )
     if parts.scheme.startswith("socks") and find_spec("socks") is None:
         raise ConfigurationError(
-            f"proxies[{quoted(key)}] is a SOCKS proxy, which needs an extra package. Install it: "
+            f"{source} is a SOCKS proxy, which needs an extra package. Install it: "
             'pip install "requests[socks]"'
         )
     return url
 
 
-def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
+def checked_verify(verify: bool | str | PathLike[str], source: str = "verify") -> bool | str:
     """Return a boolean unchanged, or the absolute path of a file of certificate authorities."""
     if isinstance(verify, bool):
         return verify
@@ -115,9 +133,8 @@ def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
         problem = f"{path} {problem}"
     except (InvalidInputError, OSError) as error:
         problem = str(error).removesuffix(".")
-    raise ConfigurationError(
-        f"verify takes True, False, or a file of certificate authorities: {problem}."
-    )
+    values = "True, False, or a file" if source == "verify" else "a file"
+    raise ConfigurationError(f"{source} takes {values} of certificate authorities: {problem}.")
 
 
 def _certificate_problem(path: Path) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import http.client
 import json
+import os
 import socket
 import ssl
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
@@ -21,8 +22,9 @@ from outreach_frames.client.error_bodies import (
     read_entries,
     read_errors,
 )
+from outreach_frames.client.options import CA_BUNDLE_VARIABLE, PROXY_VARIABLE
 from outreach_frames.common import terms
-from outreach_frames.common.text import beginning, quoted
+from outreach_frames.common.text import beginning, duration, quoted
 from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
@@ -43,6 +45,10 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 1024 * 1024
 MAX_VALUES = 1_000_000
 
+# Environment variables of other programs, which the client does not use.
+_OTHER_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
+_OTHER_BUNDLES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+_TUNNEL = "Tunnel connection failed:"
 # The codes of OpenSSL for certificates that are not valid yet and that have expired.
 _WRONG_TIMES = (9, 10)
 
@@ -218,10 +224,12 @@ def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
     )
 
 
-def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceError:
+def timed_out(label: str, timeout: float, *, has_proxy: bool, may_have_acted: bool) -> ServiceError:
     """Return the error for a response that was not complete in time."""
+    hint = "" if has_proxy or may_have_acted else _unused_proxy()
     return RequestTimeoutError(
-        f"No complete response within {timeout:g} s: try again later, or set a longer timeout.",
+        f"No complete response within {duration(timeout)}: try again later, or set a longer "
+        f"timeout.{hint}",
         request=label,
         retryable=True,
         may_have_acted=may_have_acted,
@@ -235,37 +243,60 @@ def unreachable(
     reason: str,
     *,
     by_proxy: bool,
+    has_proxy: bool,
     may_have_acted: bool,
 ) -> ServiceError:
     """Return the error for a request without any response; `by_proxy` means that a proxy failed."""
+    hint = "" if has_proxy else _unused_proxy()
+    # A proxy that refuses a request for its own reasons will refuse the next one, too.
+    is_refused = reason.startswith(f"{_TUNNEL} 4")
     cause = None if fault is None else root_cause(fault)
-    if reason.startswith("Tunnel connection failed"):
-        problem = f"The proxy refuses the connection to {base_url}: check proxies=."
+    if reason.startswith(_TUNNEL):
+        problem = f"The proxy refuses the connection to {base_url}: check {_setting('proxies', PROXY_VARIABLE)}."
     elif isinstance(cause, ssl.SSLCertVerificationError):
         problem = f"The certificate of {base_url} cannot be verified: "
         problem += (
             "it has expired or is not valid yet, or the clock of this computer is wrong."
             if cause.verify_code in _WRONG_TIMES
-            else "check the address, or pass your company's certificate authorities as verify=."
+            else "check the address, or pass your company's certificate authorities as "
+            f"{_setting('verify', CA_BUNDLE_VARIABLE)}."
+            f"{_unused_variable(_OTHER_BUNDLES, _setting('verify', CA_BUNDLE_VARIABLE))}"
         )
     elif "SSL" in reason:
         problem = f"No secure connection to {base_url}: check https:// and the port in the address."
     elif by_proxy:
-        problem = "The proxy does not answer: check its address in proxies=, and the network."
+        setting = _setting("proxies", PROXY_VARIABLE)
+        problem = f"The proxy does not answer: check its address in {setting}, and the network."
     elif isinstance(cause, socket.gaierror):
         host = urlsplit(base_url).hostname
-        problem = f"There is no host {host}: check the service's address, and the network."
+        problem = f"There is no host {host}: check the service's address, and the network.{hint}"
     elif may_have_acted:
         problem = f"The connection to {base_url} broke before the response came: try again later."
     else:
         problem = f"Nothing answers at {base_url}: is the address right, is the service running?"
+        problem += hint
     return ConnectionFailedError(
         problem,
         request=label,
         reason=reason,
-        retryable=True,
+        retryable=not is_refused,
         may_have_acted=may_have_acted,
     )
+
+
+def _unused_proxy() -> str:
+    return _unused_variable(_OTHER_PROXIES, _setting("proxies", PROXY_VARIABLE))
+
+
+def _setting(argument: str, variable: str) -> str:
+    """Return how to set an option of the connection."""
+    return terms.wording(f"{argument}= or {variable}", in_shell=variable)
+
+
+def _unused_variable(names: Sequence[str], setting: str) -> str:
+    """Return a sentence about the first of these environment variables that is set, if any."""
+    name = next((name for name in names if os.environ.get(name)), None)
+    return "" if name is None else f" {name} is set, but not used: pass its value as {setting}."
 
 
 def unreadable(label: str, status: int, reason: str) -> ServiceError:

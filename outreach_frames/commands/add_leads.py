@@ -18,7 +18,7 @@ from outreach_frames.commands.options import (
     connected,
     read_table,
 )
-from outreach_frames.commands.terminal import print_card, print_text, signals_as_ctrl_c
+from outreach_frames.commands.terminal import print_card, print_note, signals_as_ctrl_c
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -63,9 +63,9 @@ def _run(options: argparse.Namespace) -> int:
     if unwritten is not None:
         raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
     if options.results is not None:
-        print_text(f"Each row with its outcome: {options.results}")
+        print_note(f"Each row with its outcome: {options.results}")
     else:
-        print_text("--results FOLDER writes each row with its outcome to a file.")
+        print_note("--results FOLDER writes each row with its outcome to a file.")
     if options.retry_unknown:
         return EXIT_NOT_ALL_ADDED if report.rows["status"].eq(UNKNOWN).any() else EXIT_OK
     good = [ADDED, PRESENT, *([WOULD_SEND, INVALID] if options.dry_run else [])]

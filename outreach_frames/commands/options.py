@@ -21,6 +21,7 @@ from outreach_frames.client.connect import (
     PROFILE_VARIABLE,
     SANDBOX,
 )
+from outreach_frames.client.options import CA_BUNDLE_VARIABLE, PROXY_VARIABLE
 from outreach_frames.common.arguments import ListOfText, suggestion
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.errors import InvalidInputError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# The path `-`, which stands for standard output.
+STDOUT: Final = Path("-")
 EXIT_OK: Final = 0
 EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
@@ -40,7 +43,9 @@ AddOption = Callable[[argparse.ArgumentParser], object]
 _CONNECTION: Final = (
     f"The service's address is read from {BASE_URL_VARIABLE}, the account's token from "
     f"{API_KEY_VARIABLE}, or both from a profile that `outreach-frames login` stored. "
-    "--sandbox uses the embedded service instead, without an account and with invented data."
+    f"{PROXY_VARIABLE} takes a proxy's address, and {CA_BUNDLE_VARIABLE} a file of certificate "
+    "authorities. --sandbox uses the embedded service instead, without an account and with "
+    "invented data."
 )
 _FILTERS_NOTE: Final = (
     "A person must match every filter, with at least one of its values. Quote values that contain "
@@ -57,10 +62,14 @@ def _filter_name(option_name: str) -> str:
     return option_name.replace("-", "_")
 
 
-def _output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
+def _output_path(
+    suffixes: Sequence[str], what: str, *, or_stdout: bool = False
+) -> Callable[[str], Path]:
     """Return an argparse type for output files that checks the file's ending."""
 
     def path(text: str) -> Path:
+        if or_stdout and text == "-":
+            return STDOUT
         try:
             check_suffix(text, suffixes, what)
         except InvalidInputError as error:
@@ -70,12 +79,13 @@ def _output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
     return path
 
 
-_TABLE_PATH: Final = _output_path((".csv", ".parquet", ".xlsx", ".tsv"), "tables")
+_TABLES: Final = (".csv", ".parquet", ".xlsx", ".tsv")
 # Settings of `add_argument` that do not follow from a parameter's type and default.
 _SETTINGS: Final[dict[str, dict[str, Any]]] = {
-    "--accounts FILE": {"type": _TABLE_PATH},
+    "--accounts FILE": {"type": _output_path(_TABLES, "tables")},
     "--by FILTER": {"type": _filter_name},
-    "--out FILE": {"type": _TABLE_PATH},
+    "--format FORMAT": {"choices": ("table", "csv", "json")},
+    "--out FILE": {"type": _output_path(_TABLES, "tables", or_stdout=True)},
     "--out WORKBOOK": {"type": _output_path((".xlsx", ""), "a workbook, or CSV files to a folder")},
     "--overrides NAME": {"choices": spec.OVERRIDE_NAMES},
     "--results FOLDER": {"type": Path},
@@ -289,14 +299,17 @@ class _StoreOnce(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser of one command that suggests the nearest option for an unknown one."""
+    """A parser of one command that rejects unknown options, naming the nearest, and conflicts."""
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse arguments; exit if an option is unknown."""
+        """Parse arguments; exit if an option is unknown, or --format conflicts with --out."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             close = suggestion(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{close}")
+        form, out = (getattr(options, name, None) for name in ("format", "out"))
+        if form and out and (out != STDOUT or form == "table"):
+            self.error(f"--format {form} and --out {out} conflict. Pass one of them.")
         return options, unknown

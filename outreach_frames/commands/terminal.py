@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import shutil
@@ -26,7 +27,7 @@ from outreach_frames.tables.value_text import column_texts
 _SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _MAX_ROWS: Final = 40
 # Maximum width of a cell, and the width to which text may be cut.
-_MAX_CELL, _MIN_CELL = 40, 10
+_MAX_CELL, _MIN_CELL = 46, 10
 # The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
 
@@ -68,22 +69,42 @@ def _discard_output(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def print_card(card: Card) -> None:
+def print_card(card: Card, stream: TextIO | None = None) -> None:
     """Print a card without advice, which is for Python, with lines that fit the terminal."""
     facts = [replace(fact, advice="") for fact in card.facts]
-    print_message(as_text(replace(card, facts=facts, advice="")))
+    print_message(as_text(replace(card, facts=facts, advice="")), stream)
 
 
-def print_message(text: str) -> None:
+def print_message(text: str, stream: TextIO | None = None) -> None:
     """Print a text with lines that fit the terminal."""
-    print_text(fit_lines(text))
+    print_text(fit_lines(text), stream)
+
+
+def print_note(text: str) -> None:
+    """Print a text that is not data to standard error, unless it is closed."""
+    if sys.stderr is not None:
+        print_text(text, sys.stderr)
 
 
 def print_text(text: str, stream: TextIO | None = None) -> None:
-    """Print a text; ignore a closed pipe, but raise OutreachError if the output is lost."""
-    stream = sys.stdout if stream is None else stream
+    """Print a text with its control characters escaped, by default to standard output."""
+    _write(printable(f"{text}\n", keep="\n"), sys.stdout if stream is None else stream)
+
+
+def print_data(text: str) -> None:
+    """Print CSV or JSON unchanged in UTF-8; in a terminal, escape control characters."""
+    if sys.stdout is None or sys.stdout.isatty():
+        print_text(text.rstrip("\n"))
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    _write(text, sys.stdout)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    """Write a text; ignore a closed pipe, but raise OutreachError if the output is lost."""
     try:
-        print(printable(text, keep="\n"), file=stream, flush=True)
+        print(text, end="", file=stream, flush=True)
     except OSError as error:
         _discard_output(stream)
         if stream is sys.stdout and not isinstance(error, BrokenPipeError):
@@ -104,19 +125,30 @@ def fit_lines(text: str) -> str:
     return "\n".join(lines)
 
 
-def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
-    """Format the first columns that fit the terminal; ids and numbers are never shortened."""
+def format_table(
+    frame: pd.DataFrame, max_rows: int = _MAX_ROWS, *, prefer_first: bool = False
+) -> str:
+    """Format the first columns that fit the terminal; ids and numbers are never shortened.
+
+    With `prefer_first`, only the last column that fits is shortened.
+    """
     half = max_rows // 2
     is_cut = len(frame) > max_rows
     shown = pd.concat([frame.head(half), frame.tail(half)]) if is_cut else frame
     are_numbers = [pd.api.types.is_numeric_dtype(dtype) for dtype in shown.dtypes]
-    columns, limits = [], []
+    columns: list[list[str]] = []
+    limits: list[tuple[int, int]] = []
     for position, name in enumerate(map(str, shown.columns)):
         texts = column_texts(shown.iloc[:, position]).texts.to_pylist()
         cells = [printable(name), *(printable(text or "") for text in texts)]
         most = min(max(map(_width, cells)), _MAX_CELL)
-        is_whole = are_numbers[position] or name == "id" or name.endswith("_id")
-        limits.append((most if is_whole else min(most, _MIN_CELL), most))
+        least = min(most, _MIN_CELL)
+        if are_numbers[position] or name == "id" or name.endswith("_id"):
+            least = most
+        elif prefer_first:
+            room = _terminal_width() - sum(width + 2 for width, _ in limits)
+            least = min(most, max(room, _width(cells[0])))
+        limits.append((least, most))
         columns.append([*cells[: half + 1], "…", *cells[half + 1 :]] if is_cut else cells)
     widths = _column_widths(limits)
     sized = [
@@ -131,7 +163,7 @@ def _column_widths(limits: Sequence[tuple[int, int]]) -> list[int]:
     available = _terminal_width()
     totals = accumulate(least + 2 for least, _ in limits)
     shown = limits[: sum(total - 2 <= available for total in totals)]
-    for widest in range(_MAX_CELL, _MIN_CELL - 1, -1):
+    for widest in range(_MAX_CELL, 0, -1):
         widths = [max(least, min(most, widest)) for least, most in shown]
         if len(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) <= available:
             return widths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -37,7 +38,7 @@ def name(argument_name: str) -> str:
     """Return an argument's name, or its option.
 
     >>> with shell_terms({"page_size": "--page-size"}):
-    ...     parameter("page_size"), parameter("workers")
+    ...     name("page_size"), name("workers")
     ('--page-size', 'workers')
     """
     return _shell.get(argument_name, argument_name)
@@ -76,7 +77,8 @@ def _in_shell(value: object) -> str:
         return ""
     if isinstance(value, dict):
         pairs = ((key, _in_shell(entry)) for key, entry in value.items())
-        return " ".join(f"{key}={entry}" if entry else str(key) for key, entry in pairs)
+        names = ((shlex.quote(str(key)), entry) for key, entry in pairs)
+        return " ".join(f"{key}={entry}" if entry else key for key, entry in names)
     if isinstance(value, list):
         return " ".join(map(quoted, value))
     return quoted(value)

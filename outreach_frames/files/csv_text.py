@@ -35,7 +35,7 @@ _SIGNATURES: Final = {
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": (
         "an old Excel workbook or another Office document. Save it as .xlsx, and pass that file."
     ),
-    b"SQLite format 3\0": "a SQLite database. Pass the frame that pandas.read_sql() reads from it.",
+    b"SQLite format 3\0": "a SQLite database. Export the table as a CSV file, and pass that file.",
     b"%PDF-": "a PDF document. Get the table as a CSV file or a workbook.",
     b"\x1f\x8b\x08": "compressed by gzip. Unpack it, and pass the unpacked file.",
 }

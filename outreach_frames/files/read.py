@@ -133,8 +133,11 @@ def frame_or_file(given: FrameLike | str | Path, who: str, takes: str) -> pd.Dat
         return read_as_text(given)
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"{who} cannot read {given} as a table: {error} Or read the table with "
-            "of.read_prospects() or pandas, and pass the frame."
+            f"{who} cannot read {given} as a table: {error}"
+            + terms.wording(
+                " Or read the table with of.read_prospects() or pandas, and pass the frame.",
+                in_shell="",
+            )
         ) from error
 
 

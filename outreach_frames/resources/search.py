@@ -295,10 +295,8 @@ class Search:
     def _accept(self, page: PeoplePage, so_far: SearchProgress, limit: int | None) -> pa.Table:
         """Add a page to the progress, and return the new people up to the limit."""
         table, index = page.people, len(self.progress) - 1
-        if self.columns is None and not so_far.page:
-            so_far.urls = find_profile_urls(
-                table.column_names, lambda name: table[name].to_pylist()
-            )
+        if not so_far.page:
+            so_far.urls = other_network_field(table)
         so_far.update_totals(page)
         self.errors.extend(page.errors)
         so_far.received += table.num_rows
@@ -338,8 +336,7 @@ class Search:
         report_repeats(0 if is_capped else repeats, "people")
         report_errors(self.errors, self.filters)
         report_dropped_values(self.columns, self.undocumented)
-        urls = next((so_far.urls for so_far in self.progress if so_far.urls), "")
-        report_other_network(self.client, urls)
+        report_other_network(self.client, (so_far.urls for so_far in self.progress))
         is_empty = not rows and not self.total
         report_unknown_values(self.client, self.filters, is_empty=is_empty)
         if self.total is None or rows >= self.total:
@@ -380,14 +377,28 @@ def _smaller_searches() -> str:
     )
 
 
-def report_other_network(client: Client, field: str) -> None:
-    """Warn once per client of a field with profile URLs of another network's name."""
-    if field and PROFNET_URL not in client._session.warned_of:
+def other_network_field(people: pa.Table) -> str | None:
+    """Return the field that has profile URLs under another network's name, if there is one."""
+    return find_profile_urls(people.column_names, lambda name: people[name].to_pylist())
+
+
+def report_other_network(client: Client, fields: Iterable[str | None]) -> None:
+    """Warn once per client of the first field with profile URLs of another network's name."""
+    field = next(filter(None, fields), None)
+    if field is not None and PROFNET_URL not in client._session.warned_of:
         client._session.warned_of.add(PROFNET_URL)
         warn(
-            f"People have no {PROFNET_URL}, but {field} has profile URLs. Pass network_name="
-            f"{quoted(field.removesuffix('_url'))} to of.connect() or of.login()."
+            f"People have no {PROFNET_URL}, but {field} has profile URLs. "
+            f"{network_advice(field.removesuffix('_url'))}"
         )
+
+
+def network_advice(network: str) -> str:
+    """Return how to set the network's name."""
+    return terms.wording(
+        f"Pass network_name={quoted(network)} to of.connect() or of.login().",
+        in_shell=f"Run outreach-frames login --network-name {quoted(network)}.",
+    )
 
 
 def report_dropped_values(columns: Sequence[str] | None, present: Iterable[str]) -> None:
@@ -456,6 +467,10 @@ def read_page(
 
     def parse(content: bytes) -> PeoplePage:
         (page,) = _reader(client).read([content], columns)
+        urls = [name for name in columns or () if spec.NETWORK_NAME in name]
+        if urls and all(page.people[name].null_count == len(page.people) for name in urls):
+            # Their fields may have another network's name, so read all fields.
+            (page,) = _reader(client).read([content])
         return page
 
     return client._session.read_dated(spec.SEARCH_PEOPLE, body, parse, since=since, store=store)

@@ -96,7 +96,10 @@ def column_of(frame: pd.DataFrame, name: Hashable, table: str = "The table") -> 
     column = frame[name]
     if isinstance(column, pd.DataFrame):
         raise InvalidInputError(
-            f"{table} has the column {quoted(name)} more than once. Keep one column, for "
-            "example with frame.loc[:, ~frame.columns.duplicated()]."
+            f"{table} has the column {quoted(name)} more than once. "
+            + terms.wording(
+                "Keep one column, for example with frame.loc[:, ~frame.columns.duplicated()].",
+                in_shell="Keep one column in the file.",
+            )
         )
     return column

@@ -20,6 +20,12 @@ _, PROFNET_URL = spec.LEAD_IDENTIFIERS
 _URL_COLUMN: Final = re.compile(r"[a-z][a-z0-9_]*_url")
 _PROFILE_URL: Final = re.compile(r"(?i)(https?://)?[^\s/?#]+/in/[^\s/?#]")
 _TESTED_URLS: Final = 20
+# Documented fields such as `image_url`, by their names alone and as columns, are no network's.
+_DOCUMENTED: Final = frozenset(
+    name
+    for path, _ in spec.leaves((*spec.PERSON, *spec.EDUCATION))
+    for name in (path[-1], "_".join(path))
+)
 _PREFIX: Final = "outreach_"
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
 # For each kind of identifier: the usual names of its columns, in lower case and without blanks and
@@ -84,7 +90,9 @@ def find_profile_urls(names: Iterable[Any], values: Callable[[Any], Iterable[Any
     if PROFNET_URL in names and any(isinstance(cell, str) for cell in values(PROFNET_URL)):
         return None
     for name in names:
-        if isinstance(name, str) and _URL_COLUMN.fullmatch(name) and names.count(name) == 1:
+        if not isinstance(name, str) or name in _DOCUMENTED:
+            continue
+        if _URL_COLUMN.fullmatch(name) and names.count(name) == 1:
             texts = (cell for cell in values(name) if isinstance(cell, str) and cell)
             first = [*islice(texts, _TESTED_URLS)]
             if first and all(map(_PROFILE_URL.match, first)):

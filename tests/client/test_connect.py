@@ -16,9 +16,12 @@ import outreach_frames as of
 from outreach_frames.client import connect
 from outreach_frames.errors import ConfigurationError, OutreachWarning
 from outreach_frames.sandbox import Sandbox
+from tests.client.tracebacks import everything_shown
 from tests.scripted import json, scripted
 
 pytestmark = pytest.mark.long
+
+TOKEN = "tok-6b1c-of-a-user"
 
 
 @pytest.fixture(autouse=True)
@@ -201,6 +204,18 @@ def test_a_misspelt_sandbox_is_refused() -> None:
     for word in ("sandbx", "Sandbox", "sanbox"):
         with pytest.raises(ConfigurationError, match="Did you mean 'sandbox'"):
             of.connect(word)
+
+
+@pytest.mark.parametrize("word", ["token", "api_token", "key"])
+def test_an_unknown_keyword_argument_is_explained(word: str) -> None:
+    """The nearest argument, or the token's, is named, and no traceback shows the token."""
+    with pytest.raises(TypeError, match=r"connect\(\) .* Pass the token as api_key=") as caught:
+        of.connect("https://api.example.com", **{word: TOKEN})
+    assert TOKEN not in everything_shown(caught.value)
+    with pytest.raises(TypeError, match=r"login\(\) .* It asks for the token"):
+        of.login("https://api.example.com", **{word: TOKEN})
+    with pytest.raises(TypeError, match="Did you mean 'network_name'"):
+        of.connect("https://api.example.com", TOKEN, networkname="x")
 
 
 def test_a_client_shows_what_it_is_connected_to(sandbox: Sandbox) -> None:

@@ -20,6 +20,7 @@ from outreach_frames.client.response import (
     read_body,
     root_message,
     status_error,
+    timed_out,
     unreachable,
 )
 from outreach_frames.errors import (
@@ -194,10 +195,22 @@ def test_a_failed_connection_names_its_cause(fault: Exception, by_proxy: bool, w
         outer,
         root_message(outer),
         by_proxy=by_proxy,
+        has_proxy=by_proxy,
         may_have_acted=False,
     )
     assert re.search(words, error.summary)
     assert str(error).startswith(f"{error.summary} (GET /x: ")
+
+
+def test_a_connection_that_is_not_made_in_time_names_an_unused_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A time-out before anything was sent may need a proxy; one of a slow service does not."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    for has_proxy, may_have_acted in ((False, False), (True, False), (False, True)):
+        error = timed_out("GET /x", 30, has_proxy=has_proxy, may_have_acted=may_have_acted)
+        is_named = "HTTPS_PROXY is set, but not used" in str(error)
+        assert is_named == (not has_proxy and not may_have_acted)
 
 
 def test_a_body_that_is_not_json_is_quoted() -> None:

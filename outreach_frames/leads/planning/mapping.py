@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -88,12 +88,18 @@ def read_mapping(
     )
 
 
-def read_settings(mailboxes: object) -> Mapping[str, Any]:
-    """Check `mailboxes`, and return the request's settings, empty for the service's defaults."""
+def read_settings(
+    mailboxes: object, address_of: Callable[[str], str | None] = lambda _: None
+) -> Mapping[str, Any]:
+    """Check `mailboxes`, and return the request's settings, empty for the service's defaults.
+
+    `address_of` returns the address of the mailbox with an id.
+    """
     if mailboxes is None:
         return MappingProxyType({})
+    addresses = _read_mailboxes(mailboxes, address_of)
     custom = spec.MAILBOXES_LEADS_DISTRIBUTION
-    return MappingProxyType({DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)})
+    return MappingProxyType({DISTRIBUTION: custom, MAILBOXES: addresses})
 
 
 def read_chunk_size(value: object) -> int:
@@ -108,7 +114,7 @@ def read_chunk_size(value: object) -> int:
     return size
 
 
-def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:
+def _read_mailboxes(mailboxes: object, address_of: Callable[[str], str | None]) -> tuple[str, ...]:
     if not isinstance(mailboxes, _LISTS):
         raise InvalidInputError(
             f"{terms.name(MAILBOXES)} takes a list of e-mail addresses: "
@@ -123,6 +129,8 @@ def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:
                 f"{terms.name(MAILBOXES)} takes e-mail addresses, not {quoted(address)}."
             )
         if problem := email_problem(address):
+            if own := address_of(address):
+                problem = f"{quoted(address)} is a mailbox's id. Pass its address, {quoted(own)}."
             raise InvalidInputError(f"{terms.name(MAILBOXES)}: {problem}")
     if len(set(addresses)) < len(addresses):
         raise InvalidInputError(
