@@ -252,7 +252,8 @@ def unreachable(
     is_refused = reason.startswith(f"{_TUNNEL} 4")
     cause = None if fault is None else root_cause(fault)
     if reason.startswith(_TUNNEL):
-        problem = f"The proxy refuses the connection to {base_url}: check {_setting('proxies', PROXY_VARIABLE)}."
+        setting = _setting("proxies", PROXY_VARIABLE)
+        problem = f"The proxy refuses the connection to {base_url}: check {setting}."
     elif isinstance(cause, ssl.SSLCertVerificationError):
         problem = f"The certificate of {base_url} cannot be verified: "
         problem += (
