@@ -154,15 +154,18 @@ def compare_people(
         headcounts=compare_headcounts(old, new, companies),
         sizes=(old.rows, new.rows, len(people.pairs_before)),
         totals=(caveats.known_total(old), caveats.known_total(new)),
-        differences=[*differences, *caveats.describe_unknown_filters((old, new))],
-        remarks=[
+        notes=[
+            *differences,
+            *caveats.describe_unknown_filters((old, new)),
             *notes,
             *caveats.describe_skipped_columns(old, new),
             *caveats.describe("Columns of other types, which were not compared", incomparable),
         ],
     )
-    for message in [*differences, *notes]:
-        warn(message)
+    if limits := [*differences, *notes]:
+        # The notes may name people; their beginnings do not.
+        heads = [message.partition(": ")[0].rstrip(".") for message in limits]
+        warn(f"{'; '.join(heads)}. See the comparison's notes.")
     return comparison
 
 
