@@ -147,7 +147,8 @@ def _run_capacity(options: argparse.Namespace) -> None:
     started = ["leads_started"] if options.email_days else []
     _print_or_save(options, plan, ["date", "email", "emails", *started, "leads_finished"])
     if not plan.empty:
-        print_note(f"The last sending day is {plan.attrs['last_day']}.")
+        days = plural(plan["date"].nunique(), "sending day")
+        print_note(f"All emails are sent in {days}, the last on {plan.attrs['last_day']}.")
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
