@@ -1,1 +1,0 @@
-"""Check that the tests fail after small changes of the code."""
