@@ -1,4 +1,4 @@
-"""The search filters as types; written by `python -m tests.people_filters`."""
+"""The search filters as types; written by `python -m tools.people_filters`."""
 
 from __future__ import annotations
 

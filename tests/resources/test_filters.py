@@ -23,9 +23,9 @@ from outreach_frames.accessor import OutreachAccessor
 from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from tests import people_filters
 from tests.resources.search_service import service_of
 from tests.scripted import Received, Reply, as_sandbox, json, scripted
+from tools import people_filters
 
 
 def test_the_table_has_every_filter() -> None:
@@ -300,7 +300,7 @@ def filters_of(function: Callable[..., Any]) -> list[str]:
 def test_the_types_are_those_of_the_interface() -> None:
     """The module with the filter types is up to date with its generator."""
     kept = people_filters.MODULE.read_text(encoding="utf-8")
-    assert kept == people_filters.module_text(), "run `python -m tests.people_filters`"
+    assert kept == people_filters.module_text(), "run `python -m tools.people_filters`"
     assert typing.get_type_hints(of.PeopleFilters).keys() == spec.FILTERS_BY_NAME.keys()
     assert of.PeopleFilters.__required_keys__ == frozenset()
 

@@ -1,6 +1,6 @@
 """Generate the module with the types of the search filters.
 
-`python -m tests.people_filters` writes them to the package, from `spec`.
+`python -m tools.people_filters` writes them to the package, from `spec`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MODULE = Path(people_filters.__file__)
 # `find_people` sets these filters itself, from its table.
 COMPANIES = {kind.filter for kind in IDENTIFIER_KINDS}
 TEXT = '''\
-"""The search filters as types; written by `python -m tests.people_filters`."""
+"""The search filters as types; written by `python -m tools.people_filters`."""
 
 from __future__ import annotations
 
