@@ -60,6 +60,13 @@ def docs(session: nox.Session) -> None:
     )
 
 
+@in_this_environment
+def results(session: nox.Session) -> None:
+    """Make the pictures and the notebooks' results anew; needs `chromium` in the PATH."""
+    session.run("python", "-m", "docs.pictures")
+    session.run("python", "-m", "docs.run_notebooks")
+
+
 @nox.session
 def bare(session: nox.Session) -> None:
     """Test the wheel without extras: functions work, or name the missing extra."""

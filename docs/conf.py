@@ -78,7 +78,8 @@ nb_execution_mode = "cache"  # results are kept until the code changes
 nb_execution_cache_path = str(DOCS / "_build" / "cache" / hash_code())
 os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # not the user's cache
 # These pages show no results, or show pictures of them.
-nb_execution_excludepatterns = ["explanation/*", "gallery/*", "widgets/*"]
+# The notebooks hold their results, which `check_notebooks` compares with a new run.
+nb_execution_excludepatterns = ["explanation/*", "gallery/*", "widgets/*", "notebooks/*"]
 nb_execution_timeout = 120
 nb_execution_raise_on_error = nb_execution_show_tb = True
 # Kernels warn about connections without encryption; myst-nb has no option for that.
@@ -117,6 +118,16 @@ def collect_notebooks(_app: Sphinx) -> None:
         shutil.rmtree(DOCS / folder, ignore_errors=True)  # remove the files of the last build
         shutil.copytree(DOCS.parent / folder, DOCS / folder)
     picture_widgets(DOCS / "notebooks/03_filter_builder.ipynb")
+
+
+def check_notebooks(app: Sphinx) -> None:
+    """Fail if the stored results of a notebook differ from what its code prints."""
+    from docs.run_notebooks import changed_notebooks  # noqa: PLC0415 - found by the path above
+
+    if app.config.nb_execution_mode == "off":
+        return
+    if changed := changed_notebooks():
+        raise ExtensionError(f"{', '.join(changed)}: other results than stored; run nox -s results")
 
 
 def picture_widgets(path: Path) -> None:
@@ -205,6 +216,7 @@ def setup(app: Sphinx) -> None:
 
     app.add_post_transform(NameLinks)
     app.add_post_transform(NumberColumns)
+    app.connect("builder-inited", check_notebooks)
     app.connect("builder-inited", collect_notebooks)
     app.connect("builder-inited", make_pages)
     app.connect("html-collect-pages", restore_index_entries)

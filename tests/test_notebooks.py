@@ -30,17 +30,6 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [cell for cell in cells if cell["cell_type"] == "code"]
 
 
-def run(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Run a notebook in a folder and return its code cells, in the form of its file."""
-    import nbformat
-
-    from docs.run_notebooks import run_notebook
-
-    monkeypatch.delenv("MPLBACKEND", raising=False)
-    nbformat.write(run_notebook(path, folder), folder / path.name)
-    return read(folder / path.name)
-
-
 def texts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return all outputs, without the bytes of pictures, which depend on fonts."""
     outputs = [output for cell in cells for output in cell["outputs"]]
@@ -48,26 +37,6 @@ def texts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if "image/png" in output.get("data", {}):
             output["data"]["image/png"] = ""
     return outputs
-
-
-@pytest.mark.slow
-def test_the_first_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first notebook runs with the expected files and plots, and without warnings."""
-    cells = run(NOTEBOOKS[0], tmp_path, monkeypatch)
-    outputs = texts(cells)
-    left = sorted(file.name for file in (tmp_path / "notebooks").iterdir())
-    assert left == ["directors.json", "prospects.csv", "prospects.csv-metadata.json"]
-    assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
-    assert not any(output.get("name") == "stderr" for output in outputs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_has_the_stored_results(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A new run of each notebook gives the stored tables, texts and warnings, and as many plots."""
-    assert texts(run(path, tmp_path, monkeypatch)) == texts(read(path))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
