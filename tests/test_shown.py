@@ -1,12 +1,10 @@
-"""Messages and views show a useful part of unlimited data, and count the remaining part."""
+"""Messages show a part of a long text, and requests have the service's number of values."""
 
 from __future__ import annotations
 
 import json as jsonlib
-import textwrap
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.errors import OutreachError, OutreachWarning
-from tests.accounts.world import Firm, World
 from tests.resources.search_service import connected, result
 from tests.scripted import json, scripted
 
@@ -31,38 +28,6 @@ def said(call: Callable[[], object]) -> str:
         except OutreachError as error:
             return str(error)
     return "\n".join(str(one.message) for one in caught)
-
-
-def numbered(count: int, name: str = "c") -> list[str]:
-    """Return this many names."""
-    return [f"{name}{number:02}" for number in range(count)]
-
-
-def test_a_plan_shows_the_first_lines_of_a_lead() -> None:
-    """A plan shows at most 20 lines of the first lead, each of at most 100 characters."""
-    for fields, ending in ((15, "\n}\n"), (16, "\n…\n")):
-        # Five of the lines contain the address and brackets, and no data fields.
-        frame = pd.DataFrame({name: ["x" * 150] for name in numbered(fields)})
-        plan = frame.assign(email="ada@x.example").outreach.plan("seq_1", data=list(frame))
-        shown = repr(plan).partition("First lead:\n")[2].partition("plan.submit() sends")[0]
-        lead = textwrap.dedent(shown)
-        assert len(lead.splitlines()) == 20 + (fields > 15)
-        assert lead.endswith(ending)
-    assert max(map(len, lead.splitlines())) == 100
-
-
-def test_positions_are_the_first_five(client: Any) -> None:
-    """The error for entries that are not text shows the first five positions."""
-    for wrong, ending in ((5, "0, 1, 2, 3, 4)"), (6, "0, 1, 2, 3, 4, …)")):
-        assert ending in said(partial(of.search_people, person_titles=[1] * wrong))
-
-
-def test_a_reported_error_is_cut() -> None:
-    """An error reported by the service is shown with up to 200 characters."""
-    page = {"sequences": [], "_links": {}, "_errors": ["ß" * 500]}
-    with scripted([json(page)]) as service, connected(service):
-        text = said(of.sequences)
-    assert text.endswith(f": {'ß' * 199}…")
 
 
 LONG = "x" * 50_000
@@ -95,7 +60,7 @@ def test_no_message_quotes_a_long_text_whole(case: str, client: Any, tmp_path: P
     path = tmp_path / "saved.json"
     path.write_text(jsonlib.dumps({"kind": "outreach_frames people search", "version": LONG}))
     text = said(lambda: LONG_VALUES[case](path))
-    assert 0 < len(text) <= 2_003
+    assert 0 < len(text) < len(LONG) / 10
     assert text.endswith((".", "?", ")"))
 
 
@@ -104,7 +69,7 @@ def test_a_services_long_text_is_cut_in_a_warning() -> None:
     page = {"id": "1", "object": "lead_list", "status": LONG, "leads": []}
     with scripted([json(page)]) as service, connected(service):
         text = said(lambda: of.lead_list("1"))
-    assert len(text) <= 2_003
+    assert len(text) < len(LONG) / 10
     assert text.endswith("it may be incomplete.")
 
 
@@ -116,15 +81,3 @@ def test_a_search_asks_for_at_most_500_companies() -> None:
         accounts.outreach.find_people(domain="site")
     asked = sorted(len(request.json["company_domains"]) for request in service.requests)
     assert asked == [1, 500, 500]
-
-
-@pytest.mark.parametrize(("firms", "ending"), [(3, "Acme 3"), (4, "Acme 3, ...")])
-def test_a_detail_names_three_companies(firms: int, ending: str) -> None:
-    """If a name finds several companies, the detail has their number and the first three names."""
-    numbers = range(1, firms + 1)
-    world = World([Firm(one, f"a{one}.example", f"Acme {one}", ["vp"]) for one in numbers])
-    everybody = result([person for _, person in world.people])
-    with scripted(lambda _: everybody) as service, connected(service):
-        found = pd.DataFrame({"name": ["Acme"]}).outreach.find_people(company_name="name")
-    detail = found.accounts["account_detail"].item()
-    assert detail == f"{firms} companies: Acme 1, Acme 2, {ending}"
