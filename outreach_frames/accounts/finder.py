@@ -15,13 +15,28 @@ from math import ceil
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
-from outreach_frames.accounts.companies import IDENTIFIER_KINDS
-from outreach_frames.accounts.searches import PAGE_SIZE, CompanyProgress, CompanySearch
+from outreach_frames.accounts.companies import IDENTIFIER_KINDS, RowResult
+from outreach_frames.accounts.result import (
+    MATCHED,
+    SENIORITIES,
+    list_once,
+    people_table,
+    text_columns,
+)
+from outreach_frames.accounts.searches import (
+    PAGE_SIZE,
+    CompanyProgress,
+    CompanySearch,
+    PeopleBatch,
+)
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.reading.fast_reader import PeoplePage
+from outreach_frames.reading.flatten import DtypeBackend
+from outreach_frames.tables.columns import append_columns
 
 # This filter also finds people at subsidiaries; the results do not show which searched company
 # matched.
@@ -48,35 +63,45 @@ class Decision(NamedTuple):
     divided: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PeopleBatch:
-    """The people found by one search, their account rows, and the `split_by` value searched."""
-
-    people: pa.Table
-    account_rows: np.ndarray[Any, Any]
-    value: str | None
-
-
 @dataclass
 class Finder:
     """Searches companies until each has enough people or no further matches."""
 
     client: Client
+    filters: Mapping[str, Any]
+    split_by: str | None
     companies: Sequence[CompanyProgress]
+    index: pd.Index[Any]  # labels of the table's rows
     per_company: int | None
     refresh: bool
-    on_finished: Callable[[int], object]
     columns: Sequence[str] | None = None  # columns to read; all by default
+    on_finished: Callable[[int], object] = int
     batches: list[PeopleBatch] = field(default_factory=list)
     errors: list[Any] = field(default_factory=list)
     requests: int = 0
 
-    def run(
-        self, filters: Mapping[str, Any], split_by: str | None, values: Sequence[str | None]
-    ) -> None:
-        """Search the companies for each value of `split_by`."""
+    def people(
+        self, outcomes: Mapping[int, RowResult], dtype_backend: DtypeBackend
+    ) -> tuple[pd.DataFrame, dict[int, RowResult]]:
+        """Return the people found so far, and the outcome of each row."""
+        searched = {company.account.row: company.outcome() for company in self.companies}
+        rows, explained = list_once(self.batches, {**outcomes, **searched}, self.index)
+        people, values = people_table(self.batches, rows, dtype_backend, self.columns)
+        matched = values if self.split_by in {None, SENIORITIES} else [None] * len(values)
+        added = text_columns({MATCHED: matched}, dtype_backend)
+        if self.split_by is not None:
+            categories = list(dict.fromkeys(self.filters[self.split_by]))
+            added[self.split_by] = pd.Categorical(values, categories, ordered=True)
+        return append_columns(people, added), explained
+
+    def run(self) -> None:
+        """Search the companies for each value of `split_by`, else of the seniorities."""
+        filters = self.filters
+        by_seniority = self.split_by is None and SENIORITIES in filters
+        order_by = SENIORITIES if by_seniority else self.split_by
+        values = [None] if order_by is None else [*dict.fromkeys(filters[order_by])]
         searches = [
-            (filters if split_by is None else {**filters, split_by: [value]}, value)
+            (filters if order_by is None else {**filters, order_by: [value]}, value)
             for value in values
         ]
         for kind in IDENTIFIER_KINDS:

@@ -144,7 +144,8 @@ def _run_find_people(options: argparse.Namespace) -> None:
     found = call(accounts.find_people, options)
     print_card(found._card(), options)
     print_text("")
-    _print_or_save(options, found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS])
+    added = ["name_match"] if options.person_name else []
+    _print_or_save(options, found.people, ["account_row", "account_rank", *added, *_SEARCH_COLUMNS])
     if options.accounts is None:
         print_text("--accounts FILE writes the companies with their status to a file.")
     else:
@@ -337,6 +338,8 @@ COMMANDS: Final = (
             "--company-id COLUMN": "the column with the service's company ids",
             "--company-profnet-url COLUMN": "the column with companies' profile URLs",
             "--company-name COLUMN": "the column with company names",
+            "--person-name COLUMN": "the column with people's names, or two with first and last "
+            "names; finds these people",
             "--account-columns COLUMN": "columns of the file to add to the people, such as owner",
             "--per-company N": "the maximum number of people per company",
             "--split-by FILTER": "order by this filter's values, not by --person-seniorities",

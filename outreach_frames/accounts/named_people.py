@@ -1,0 +1,248 @@
+"""Search for people by name at the companies of a table, and check the names that come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames.accounts.companies import (
+    DUPLICATE,
+    FOUND_STATUS,
+    INVALID,
+    NOBODY_STATUS,
+    SEVERAL,
+    SIMILAR_STATUS,
+    RowResult,
+    SearchedAccount,
+    cell_texts,
+    row_accounts,
+    row_label,
+)
+from outreach_frames.accounts.result import (
+    EQUAL,
+    NAME_MATCH,
+    ROW,
+    STATUS,
+    account_rows,
+    people_table,
+    person_keys,
+    text_columns,
+)
+from outreach_frames.accounts.searches import CompanyProgress, CompanySearch, PeopleBatch
+from outreach_frames.client.client import Client
+from outreach_frames.common.parallel import ordered_map
+from outreach_frames.common.placeholders import are_missing_texts, are_placeholder_texts
+from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.identity.keys import company_name_cells
+from outreach_frames.identity.person_names import PersonName, is_same_person, read_person_name
+from outreach_frames.reading.fast_reader import PeoplePage
+from outreach_frames.reading.flatten import DtypeBackend
+from outreach_frames.tables.column_checks import column_of
+from outreach_frames.tables.columns import append_columns, columns_text, usual_names
+
+PERSON_NAME: Final = "person_name"
+SIMILAR: Final = "similar"
+# The people columns with names.
+NAMES: Final = ("name", "first_name", "last_name")
+# The maximum number of similar people per row.
+_SIMILAR_LISTED: Final = 10
+_SHOWN: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPerson:
+    """A person to search; the account has the position of the person's first row."""
+
+    name: PersonName
+    account: SearchedAccount
+
+
+def name_columns(frame: pd.DataFrame, person_name: object) -> list[Hashable]:
+    """Return the column of full names, or the columns of first and last names."""
+    if person_name is True:
+        return _usual_name_columns(frame)
+    names = person_name if isinstance(person_name, list | tuple) else [person_name]
+    is_label = isinstance(person_name, tuple) and person_name in frame.columns
+    columns: list[Hashable] = [person_name] if is_label else [*names]
+    for name in columns:
+        if isinstance(name, str) and name not in frame.columns:
+            raise InvalidInputError(
+                f"{quoted(name)} is not a column of the table. person_name= takes the column with "
+                "names, or a list of two columns with first and last names. To filter by a name, "
+                f'pass filters={{"{PERSON_NAME}": {quoted(name)}}}. {columns_text(frame)}'
+            )
+    if len(columns) not in (1, 2):
+        raise InvalidInputError(
+            "person_name takes the column with names, a list of two columns with first and last "
+            f"names, or True, not {quoted(person_name)}."
+        )
+    return columns
+
+
+def _usual_name_columns(frame: pd.DataFrame) -> list[Hashable]:
+    first, last, full = (
+        usual_names(kind, frame.columns) for kind in ("first_name", "last_name", PERSON_NAME)
+    )
+    columns = [*first, *last] if len(first) == len(last) == 1 else full
+    if not columns or (columns is full and len(full) > 1):
+        raise InvalidInputError(
+            "The table has no single column with a usual name of people, and no pair of first and "
+            f"last name. Pass person_name='...' or person_name=['...', '...']. "
+            f"{columns_text(frame)}"
+        )
+    warn(f"The people are identified by person_name={quoted([*columns])}.")
+    return columns
+
+
+def read_people(
+    frame: pd.DataFrame, names: Sequence[Hashable], columns: Mapping[str, Hashable]
+) -> tuple[list[NamedPerson], dict[int, RowResult]]:
+    """Return the people to search, and the outcome of each invalid or duplicate row."""
+    texts = [cell_texts(column_of(frame, name, "The table of accounts")) for name in names]
+    cells = [_without_placeholders(column).to_pylist() for column in texts]
+    people: dict[Any, NamedPerson] = {}
+    outcomes: dict[int, RowResult] = {}
+    for row, account in enumerate(row_accounts(frame, columns)):
+        name = read_person_name(*(column[row] for column in cells))
+        if name is None:
+            outcomes[row] = RowResult(INVALID, "the row has no name")
+        elif isinstance(account, RowResult):
+            outcomes[row] = account
+        else:
+            key = (name.key, account.kind.argument, account.key)
+            first = people.setdefault(key, NamedPerson(name, account)).account.row
+            if first != row:
+                label = row_label(frame.index, first)
+                outcomes[row] = RowResult(DUPLICATE, f"same person as row {label}")
+    return list(people.values()), outcomes
+
+
+def _without_placeholders(texts: pa.Array) -> pa.Array:
+    is_empty = pc.or_(are_missing_texts(texts), are_placeholder_texts(texts))
+    return pc.if_else(is_empty, "", texts).fill_null("")
+
+
+@dataclass
+class NamedPeopleFinder:
+    """Searches people by name, one request each, and keeps those whose names fit."""
+
+    client: Client
+    filters: Mapping[str, Any]
+    people_to_find: Sequence[NamedPerson]
+    index: pd.Index[Any]  # labels of the table's rows
+    refresh: bool
+    columns: Sequence[str] | None = None  # columns to read; all by default
+    on_finished: Callable[[int], object] = int
+    batches: list[PeopleBatch] = field(default_factory=list)
+    errors: list[Any] = field(default_factory=list)
+    requests: int = 0
+    _outcomes: dict[int, RowResult] = field(default_factory=dict)
+    # The first row of each person with an equal name.
+    _first_rows: dict[str, int] = field(default_factory=dict)
+
+    def people(
+        self, outcomes: Mapping[int, RowResult], dtype_backend: DtypeBackend
+    ) -> tuple[pd.DataFrame, dict[int, RowResult]]:
+        """Return the people found so far, and the outcome of each row."""
+        stopped = RowResult(None, "the search stopped before this person was searched")
+        rows = [person.account.row for person in self.people_to_find]
+        explained = {**outcomes, **dict.fromkeys(rows, stopped), **self._outcomes}
+        people, matches = people_table(
+            self.batches, account_rows(self.batches), dtype_backend, self.columns
+        )
+        statuses = [explained[row].status for row in people[ROW].tolist()]
+        added = text_columns({STATUS: statuses, NAME_MATCH: matches}, dtype_backend)
+        return append_columns(people, added), explained
+
+    def run(self) -> None:
+        """Search each person."""
+
+        def read(person: NamedPerson) -> tuple[NamedPerson, CompanySearch, PeoplePage]:
+            company = CompanyProgress(person.account, inf)
+            search = CompanySearch(
+                [company], {**self.filters, PERSON_NAME: person.name.searched}, columns=self.columns
+            )
+            return person, search, search.read(1, self.client, refresh=self.refresh)
+
+        workers = self.client._session.workers
+        with closing(ordered_map(read, self.people_to_find, workers=workers)) as results:
+            for person, search, page in results:
+                self.requests += 1
+                self.errors.extend(page.errors)
+                search.add(page)
+                self._outcomes[person.account.row] = self._evaluate(person, search)
+                self.on_finished(1)
+
+    def _evaluate(self, person: NamedPerson, search: CompanySearch) -> RowResult:
+        """Keep the people who fit a row, and return the row's outcome."""
+        row = person.account.row
+        people = search.people
+        keys = person_keys([people], unknown=f"#{row}-")
+        places = {key: place for place, key in reversed([*enumerate(keys)])}
+        is_equal = _have_name(person, people)
+        equal = [place for place in sorted(places.values()) if is_equal[place]]
+        similar = [place for place in sorted(places.values()) if not is_equal[place]]
+        new = [place for place in equal if keys[place] not in self._first_rows]
+        earlier = [self._first_rows[keys[place]] for place in equal if place not in new]
+        notes = []
+        if not search.is_complete:
+            counted = "more people" if search.total is None else f"{search.total:,} people"
+            notes.append(f"the service counted {counted}, of whom {search.received} were read")
+        if equal and not new:
+            label = row_label(self.index, min(earlier))
+            return RowResult(DUPLICATE, f"same person as row {label}", search.total)
+        if len(equal) == 1 and not notes:
+            status, similar = FOUND_STATUS, []
+        elif equal:
+            status = SEVERAL
+            notes.append(f"{plural(len(equal), 'person', 'people')} of this name")
+            if earlier:
+                notes.append(f"some people belong to row {row_label(self.index, min(earlier))}")
+        elif similar:
+            status = SIMILAR_STATUS
+            notes.append(_describe(people.take(similar[:_SHOWN]), len(similar)))
+        else:
+            status = NOBODY_STATUS
+            notes.append(f"nobody matches {person.name.searched} at {person.account.label}")
+        self._first_rows.update(dict.fromkeys([keys[place] for place in new], row))
+        for kept, match in ((new, EQUAL), (similar[:_SIMILAR_LISTED], SIMILAR)):
+            if kept:
+                self.batches.append(
+                    PeopleBatch(people.take(pa.array(kept)), np.full(len(kept), row), match)
+                )
+        if len(similar) > _SIMILAR_LISTED:
+            notes.append(f"{len(similar) - _SIMILAR_LISTED} other similar people are not listed")
+        return RowResult(status, "; ".join(notes), search.total)
+
+
+def _have_name(person: NamedPerson, people: pa.Table) -> list[bool]:
+    """Return whether each person has the name; a company's name must be equal, too."""
+    columns = [people.column(name).fill_null("").to_pylist() for name in NAMES]
+    are_equal = [is_same_person(person.name, *names) for names in zip(*columns, strict=True)]
+    if person.account.kind.column is not None:
+        return are_equal
+    # Lists shorten companies' names, and the service may find other companies by them.
+    employers = people.column("company_name").cast(pa.large_string()).combine_chunks()
+    keys = company_name_cells(employers).single_keys().to_pylist()
+    own = company_name_cells(pa.array([person.account.label], pa.large_string())).single_keys()[0]
+    return [
+        is_equal and key is not None and key == own.as_py()
+        for is_equal, key in zip(are_equal, keys, strict=True)
+    ]
+
+
+def _describe(people: pa.Table, number: int) -> str:
+    """Return the names and companies of similar people."""
+    columns = (people.column(name).fill_null("?").to_pylist() for name in ("name", "company_name"))
+    shown = [f"{name} at {company}" for name, company in zip(*columns, strict=True)]
+    return f"similar: {', '.join(shown)}{', ...' if number > _SHOWN else ''}"
