@@ -22,7 +22,7 @@ from outreach_frames.accounts.named_people import (
     NAMES,
     PERSON_NAME,
     NamedPeopleFinder,
-    name_columns,
+    check_name_columns,
     read_people,
 )
 from outreach_frames.accounts.result import (
@@ -247,13 +247,14 @@ def find_people(
     }
     _reject_column(filters, accounts, passed)
     body = check_filters(filters, fields, find_people)
+    name_columns = check_name_columns(accounts, person_name) if is_by_name else []
     identifiers = identifier_columns(accounts, passed)
     _reject_filters(body, [*identifiers, *([PERSON_NAME] if is_by_name else [])])
     if split_by is not None:
         check_split_by(body, split_by)
     most = check_limit(per_company, "per_company")
     if is_by_name:
-        named, outcomes = read_people(accounts, name_columns(accounts, person_name), identifiers)
+        named, outcomes = read_people(accounts, name_columns, identifiers)
         searched = [person.account for person in named]
     else:
         searched, outcomes = read_accounts(accounts, identifiers)

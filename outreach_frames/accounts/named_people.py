@@ -67,7 +67,7 @@ class NamedPerson:
     account: SearchedAccount
 
 
-def name_columns(frame: pd.DataFrame, person_name: object) -> list[Hashable]:
+def check_name_columns(frame: pd.DataFrame, person_name: object) -> list[Hashable]:
     """Return the column of full names, or the columns of first and last names."""
     if person_name is True:
         return _usual_name_columns(frame)
