@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import inf
 from typing import Any, Final
 
@@ -28,12 +29,12 @@ from outreach_frames.accounts.companies import (
 )
 from outreach_frames.accounts.result import (
     EQUAL,
+    IDENTITY,
     NAME_MATCH,
     ROW,
     STATUS,
     account_rows,
     people_table,
-    person_keys,
     text_columns,
 )
 from outreach_frames.accounts.searches import CompanyProgress, CompanySearch, PeopleBatch
@@ -43,10 +44,10 @@ from outreach_frames.common.placeholders import are_missing_texts, are_placehold
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.keys import company_name_cells
+from outreach_frames.identity.keys import company_name_cells, profnet_url_key
 from outreach_frames.identity.person_names import PersonName, is_same_person, read_person_name
 from outreach_frames.reading.fast_reader import PeoplePage
-from outreach_frames.reading.flatten import DtypeBackend
+from outreach_frames.reading.flatten import DtypeBackend, concat_tables
 from outreach_frames.tables.column_checks import column_of
 from outreach_frames.tables.columns import append_columns, columns_text, usual_names
 
@@ -57,6 +58,8 @@ NAMES: Final = ("name", "first_name", "last_name")
 # The maximum number of similar people per row.
 _SIMILAR_LISTED: Final = 10
 _SHOWN: Final = 2
+# Small tables with all columns take much more memory than their people.
+_MAX_BATCHES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,11 @@ class NamedPeopleFinder:
         """Keep the people who fit a row, and return the row's outcome."""
         row = person.account.row
         people = search.people
-        keys = person_keys([people], unknown=f"#{row}-")
+        identifiers = zip(*(people.column(name).to_pylist() for name in IDENTITY[:2]), strict=True)
+        keys = [
+            identity or profnet_url_key(url or "") or f"#{row}-{place}"
+            for place, (identity, url) in enumerate(identifiers)
+        ]
         places = {key: place for place, key in reversed([*enumerate(keys)])}
         is_equal = _have_name(person, people)
         equal = [place for place in sorted(places.values()) if is_equal[place]]
@@ -217,28 +224,40 @@ class NamedPeopleFinder:
         self._first_rows.update(dict.fromkeys([keys[place] for place in new], row))
         for kept, match in ((new, EQUAL), (similar[:_SIMILAR_LISTED], SIMILAR)):
             if kept:
-                self.batches.append(
-                    PeopleBatch(people.take(pa.array(kept)), np.full(len(kept), row), match)
-                )
+                rows = np.full(len(kept), row)
+                self.batches.append(PeopleBatch(people.take(pa.array(kept)), rows, match))
+        if len(self.batches) > _MAX_BATCHES:
+            self.batches = [*_merged(self.batches)]
         if len(similar) > _SIMILAR_LISTED:
             notes.append(f"{len(similar) - _SIMILAR_LISTED} other similar people are not listed")
         return RowResult(status, "; ".join(notes), search.total)
 
 
+def _merged(batches: Sequence[PeopleBatch]) -> Iterator[PeopleBatch]:
+    """Yield one batch of equal and one of similar people."""
+    for match in (EQUAL, SIMILAR):
+        if parts := [batch for batch in batches if batch.value == match]:
+            people = concat_tables([part.people for part in parts]).combine_chunks()
+            yield PeopleBatch(people, account_rows(parts), match)
+
+
 def _have_name(person: NamedPerson, people: pa.Table) -> list[bool]:
     """Return whether each person has the name; a company's name must be equal, too."""
-    columns = [people.column(name).fill_null("").to_pylist() for name in NAMES]
-    are_equal = [is_same_person(person.name, *names) for names in zip(*columns, strict=True)]
-    if person.account.kind.column is not None:
-        return are_equal
+    columns = [people.column(name).to_pylist() for name in (*NAMES, "company_name")]
     # Lists shorten companies' names, and the service may find other companies by them.
-    employers = people.column("company_name").cast(pa.large_string()).combine_chunks()
-    keys = company_name_cells(employers).single_keys().to_pylist()
-    own = company_name_cells(pa.array([person.account.label], pa.large_string())).single_keys()[0]
+    is_checked = person.account.kind.column is None
     return [
-        is_equal and key is not None and key == own.as_py()
-        for is_equal, key in zip(are_equal, keys, strict=True)
+        is_same_person(person.name, *(name or "" for name in names))
+        and not (is_checked and _company_key(company or "") != _company_key(person.account.label))
+        for *names, company in zip(*columns, strict=True)
     ]
+
+
+@lru_cache(maxsize=1000)
+def _company_key(name: str) -> str | None:
+    cells = company_name_cells(pa.array([name], pa.large_string()))
+    key: str | None = cells.single_keys()[0].as_py()
+    return key
 
 
 def _describe(people: pa.Table, number: int) -> str:

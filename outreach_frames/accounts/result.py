@@ -245,7 +245,7 @@ def list_once(
     An account without a person of its own is a duplicate of the account that has its people.
     """
     rows = account_rows(batches)
-    people = pd.DataFrame({"person": person_keys([batch.people for batch in batches]), ROW: rows})
+    people = pd.DataFrame({"person": _person_keys(batches), ROW: rows})
     first = people.groupby("person")[ROW].transform("min")
     # Per account row, the rows that list its people.
     listing_rows: dict[Any, set[int]] = first.groupby(people[ROW]).agg(set).to_dict()
@@ -265,16 +265,16 @@ def list_once(
     return np.where(is_repeated, -1, rows), explained
 
 
-def person_keys(tables: Sequence[pa.Table], unknown: str = "#") -> list[str]:
-    """Return each person's id, else profile URL, else a number after the text `unknown`."""
-    tables = [table.select(["id", "profnet_url"]) for table in tables]
+def _person_keys(batches: Sequence[PeopleBatch]) -> list[str]:
+    """Return each person's id, else profile URL, else a unique text."""
+    tables = [batch.people.select(["id", "profnet_url"]) for batch in batches]
     if not tables:
         return []
     ids, urls = (
         filled_texts(column.cast(pa.large_string()).combine_chunks())
         for column in concat_tables(tables).columns
     )
-    numbers = pa.array([f"{unknown}{number}" for number in range(len(ids))], pa.large_string())
+    numbers = pa.array([f"#{number}" for number in range(len(ids))], pa.large_string())
     keys: list[str] = pc.coalesce(ids, profnet_url_keys(urls), numbers).to_pylist()
     return keys
 
