@@ -72,6 +72,11 @@ def read_person_name(*cells: str) -> PersonName | None:
     if not is_split:
         parts = [*parts[1:], *parts[:1]]
     spellings = [spelling for part in parts for spelling in part]
+    if spellings and all(map(_is_east_asian, spellings)):
+        # These names begin with the last name, and need no blanks.
+        spellings = [*parts[-1], *(spelling for part in parts[:-1] for spelling in part)]
+        searched = ("" if len(parts) > 1 else " ").join(spellings)
+        return PersonName((_fold("".join(spellings)),), 0, suffix, searched)
     tokens = tuple(_fold(spelling) for spelling in spellings)
     full = [spelling for spelling in spellings if not _is_initial(_fold(spelling))]
     searched = " ".join(full if len(full) > 1 else spellings)
@@ -89,12 +94,13 @@ def is_same_person(listed: PersonName, name: str, first: str, last: str) -> bool
     >>> is_same_person(read_person_name("Ann B. Lee"), "Ann Cara Lee", "Ann", "Lee")
     False
     """
-    served = read_person_name(name) or read_person_name(first, last)
+    parts = read_person_name(first, last)
+    served = read_person_name(name) or parts
     first_words, _ = _without_additions(first, at_least=1)
     last_words, suffix = _without_additions(last, at_least=1)
     if served is None or listed.suffix != (served.suffix or suffix):
         return False
-    if listed.words == served.words:
+    if listed.words in (served.words, parts.words if parts else ()):
         return True
     middle = _middle(listed, first_words, last_words)
     if middle is None or not first_words or not last_words:
@@ -152,6 +158,10 @@ def _fold(text: str) -> tuple[str, ...]:
         letters += letter
     words = unicodedata.normalize("NFC", letters).split()
     return tuple(word for word in words if any(map(str.isalnum, word)))
+
+
+def _is_east_asian(text: str) -> bool:
+    return all(unicodedata.name(letter, "").startswith(("CJK", "HANGUL")) for letter in text)
 
 
 def _is_initial(token: tuple[str, ...]) -> bool:

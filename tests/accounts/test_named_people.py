@@ -74,7 +74,9 @@ EQUAL: list[tuple[Any, Served]] = [
     ("Madonna", ("Madonna", "Madonna", "")),
     ("\u0401лкин, Пётр", ("Петр Елкин", "Петр", "Елкин")),
     ("Γιώργος Παππάς", ("Γιωργος Παππας", "Γιωργος", "Παππας")),
-    ("王 伟", ("王 伟", "伟", "王")),
+    ("王 伟", ("王伟", "伟", "王")),
+    (("子涵", "罗"), ("罗子涵", "子涵", "罗")),
+    ("임지우", ("임지우", "지우", "임")),
     (("Na", "Li"), ("Na Li", "Na", "Li")),
 ]
 
@@ -123,6 +125,7 @@ def test_names_are_compared_in_every_spelling(listed: Any, name: Served, match: 
         ("Prof. Brooks", "Brooks"),
         ("Thomas Brooks Jr.", "Thomas Brooks"),
         ("王 伟", "王 伟"),
+        (("지우", "임"), "임지우"),
         (("tbd", "Brooks"), "Brooks"),
     ],
 )
