@@ -19,6 +19,7 @@ from numpydoc.docscrape import NumpyDocString
 import outreach_frames as of
 from docs.reference_pages.tasks import ACCESSOR, MEMBERS, RESULTS, TASKS, TYPES, thing
 from outreach_frames import cli, errors, spec
+from outreach_frames.accounts.named_people import PERSON_NAME
 from outreach_frames.analysis.interface_columns import TABLES
 
 SNAPSHOT = Path(__file__).with_name("public_surface.txt")

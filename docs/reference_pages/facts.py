@@ -307,13 +307,11 @@ def statuses_page() -> str:
         "It is missing for companies that a failed search did not finish.\n\n"
     )
     text += table(
-        ("status", "what it means"),
-        [(code(name), prose(means)) for name, means in ACCOUNT_MEANINGS.items()],
-    )
-    text += "With ``person_name``, each row is a person.\n\n"
-    text += table(
-        ("status", "what it means"),
-        [(code(name), prose(means)) for name, means in NAMED_MEANINGS.items()],
+        ("status", "what it means", "with person_name"),
+        [
+            (code(name), prose(ACCOUNT_MEANINGS.get(name, "")), prose(named))
+            for name, named in NAMED_MEANINGS.items()
+        ],
     )
     text += heading("Changed limits", 1, label="limit-outcomes")
     text += "The column ``outcome`` of :py:obj:`of.set_daily_email_limit` with several ids.\n\n"
