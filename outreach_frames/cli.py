@@ -7,7 +7,7 @@ import contextlib
 import io
 import sys
 import warnings
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from importlib.metadata import version
 
 from outreach_frames.agents.commands import AGENT_COMMANDS
@@ -19,7 +19,8 @@ from outreach_frames.commands.options import (
     EXIT_USAGE,
     CommandParser,
 )
-from outreach_frames.commands.terminal import flush_output, in_shell_terms, print_text
+from outreach_frames.commands.terminal import flush_output, print_note
+from outreach_frames.common.terms import shell_terms
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 
 EXIT_CODES = {
@@ -28,6 +29,11 @@ EXIT_CODES = {
     EXIT_USAGE: "wrong usage",
     EXIT_NOT_ALL_ADDED: "some rows were not added",
 }
+# The command that calls each public function.
+_FUNCTIONS = {
+    f"{command.functions[0].partition(':')[2]}()": f"outreach-frames {command.name}"
+    for command in COMMANDS
+} | {"filters()": "outreach-frames search --help"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,27 +51,25 @@ def _run(arguments: Sequence[str]) -> int:
     run: Callable[[argparse.Namespace], int | None] = options.run
     try:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(shell_terms({**options.names, **_FUNCTIONS}))
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
             stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
-            warnings.formatwarning = lambda message, *_: (
-                f"outreach-frames: {in_shell_terms(str(message), options.names)}\n"
-            )
+            warnings.formatwarning = lambda message, *_: f"outreach-frames: {message}\n"
             return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
-        _print_error(error, str(error), options.names)
+        _print_error(error, str(error))
         return EXIT_USAGE
     except (OutreachError, KeyboardInterrupt) as error:
         words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-        _print_error(error, words, options.names)
+        _print_error(error, words)
         return EXIT_FAILURE
 
 
-def _print_error(error: BaseException, words: str, names: Mapping[str, str]) -> None:
+def _print_error(error: BaseException, words: str) -> None:
     """Print an error and its notes."""
     for line in (words, *getattr(error, "__notes__", ())):
-        shown = in_shell_terms(line, names)
-        print_text(f"outreach-frames: {shown}", sys.stderr)
+        print_note(f"outreach-frames: {line}")
 
 
 def make_parser(arguments: Container[str] | None = None) -> argparse.ArgumentParser:

@@ -137,7 +137,7 @@ class RequestTimeoutError(ServiceError):
 
 
 class WaitTooLongError(ServiceError):
-    """The service asks for a longer wait than `max_wait` allows."""
+    """The service asks for more than `max_wait` allows, or a reset header for more than a day."""
 
 
 class InvalidResponseError(ServiceError):

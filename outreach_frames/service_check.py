@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 from collections import Counter
@@ -22,9 +23,10 @@ from outreach_frames.client.connect import resolve
 from outreach_frames.client.response import load_object
 from outreach_frames.client.retry import WaitBudget, parse_retry_after
 from outreach_frames.client.session import Observation
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import duration, plural
 from outreach_frames.errors import (
     BadRequestError,
     ConnectionFailedError,
@@ -41,6 +43,7 @@ from outreach_frames.errors import (
 from outreach_frames.reading.fast_reader import list_of_errors
 from outreach_frames.reading.untyped_reader import RAW_SUFFIX, flatten_records
 from outreach_frames.resources.paging import page_items, record_id
+from outreach_frames.resources.search import network_advice
 from outreach_frames.tables.columns import PROFNET_URL, find_profile_urls
 
 OK: Final = "ok"
@@ -68,11 +71,10 @@ _IN_OWN_WORDS: Final = (401, 402, 403)
 _SENTENCES: Final = re.compile(r"[.:] ")
 # Errors without any response, which end the run if no good response came before.
 _UNREACHABLE: Final = (ConnectionFailedError, RequestTimeoutError)
-_NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
 _REPORT_TO_SERVICE: Final = "Report this to the service's support: results may be incomplete."
 _REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
 _CHECK_ARGUMENTS: Final = (
-    "Check the address, the token (log in again with of.login()), the network, and passed ids."
+    "Check the address, the token (log in again), the network, and passed ids."
 )
 _TRY_LATER: Final = "Try again later, with fewer workers, or with a longer timeout or max_wait."
 # The problem and the advice by class of error.
@@ -173,7 +175,7 @@ def check(
     """
     addresses = [] if emails is None else check_ids("emails", emails)
     if len(addresses) > MAX_EMAILS:
-        raise InvalidInputError(f"emails takes up to {MAX_EMAILS} email addresses.")
+        raise InvalidInputError(f"{terms.name('emails')} takes up to {MAX_EMAILS} email addresses.")
     if lead_list_id is not None:
         check_id("lead_list_id", lead_list_id)
     client = resolve(client)
@@ -205,7 +207,10 @@ def _cache_finding(client: Client) -> Finding:
     if client._session.cache is None:
         return Finding("cache", OK, "not used")
     if not client._session.cache.is_open or not client._session.cache.path.exists():
-        advice = "Connect again, with cache=path for another file, or with cache=None."
+        advice = terms.wording(
+            "Connect again, with cache=path for another file, or with cache=None.",
+            in_shell="Delete the file.",
+        )
         return Finding("cache", WARNING, "The cache's file is missing or cannot be used.", advice)
     return Finding("cache", OK, "used")
 
@@ -258,7 +263,7 @@ class _Checker:
     def _check_list(self, endpoint: spec.Endpoint, list_id: str | None = "") -> None:
         """Check the first two pages of a list."""
         if list_id is None:
-            advice = "Pass lead_list_id= with the id of a lead list."
+            advice = f"Pass {terms.argument('lead_list_id')} with the id of a lead list."
             self._add(endpoint, NOTE, "not checked", advice)
             return
         path = {"id": list_id} if list_id else {}
@@ -283,9 +288,12 @@ class _Checker:
             href = request.next_href(page)
             base = self._client.base_url
             return href and request.resolve(href, page_url=page_url, base_url=base)
-        except (UnsafeLinkError, InvalidResponseError) as error:
+        except UnsafeLinkError as error:
             self._add(endpoint, WARNING, *_words(error))
-            return None
+        except InvalidResponseError:
+            problem = f"the next page has no valid link in {spec.LINKS_KEY}.next.href"
+            self._add(endpoint, WARNING, problem, _REPORT_TO_SERVICE)
+        return None
 
     def _check_people(self, endpoint: spec.Endpoint) -> None:
         """Check the first two pages of all people."""
@@ -311,7 +319,7 @@ class _Checker:
                     endpoint,
                     WARNING,
                     problem,
-                    "Pass limit= to searches, and compare it with the number of rows.",
+                    "Pass a limit to searches, and compare it with the number of rows.",
                 )
             if pagination.get("total_pages") == 1:
                 break
@@ -325,8 +333,7 @@ class _Checker:
         if field is not None:
             network = field.removesuffix("_url")
             detail = f"people have no {PROFNET_URL}, but {field} has profile URLs"
-            advice = f"Pass network_name={network!r} to of.connect() or of.login()."
-            self._add(endpoint, WARNING, detail, advice)
+            self._add(endpoint, WARNING, detail, network_advice(network))
 
     def _check_emails(self, endpoint: spec.Endpoint, emails: Sequence[str]) -> None:
         """Check reading contacts by email."""
@@ -335,15 +342,19 @@ class _Checker:
                 response = self._observe(endpoint, path={"email": email})
                 self._contact_ids += filter(None, [record_id(self._read(endpoint, response))])
         if not emails:
-            self._add(endpoint, NOTE, "not checked", _NEEDS_EMAILS)
+            self._need_emails(endpoint, "not checked")
         elif not self._contact_ids:
-            self._add(endpoint, NOTE, "no contact has these emails", _NEEDS_EMAILS)
+            self._need_emails(endpoint, "no contact has these emails")
+
+    def _need_emails(self, endpoint: spec.Endpoint, detail: str) -> None:
+        advice = f"Pass {terms.argument('emails')} with addresses of contacts."
+        self._add(endpoint, NOTE, detail, advice)
 
     def _check_contacts(self, endpoint: spec.Endpoint) -> None:
         """Check reading contacts by id, with the ids of the contacts found by email."""
         ids = self._contact_ids
         if not ids:
-            self._add(endpoint, NOTE, "not checked", _NEEDS_EMAILS)
+            self._need_emails(endpoint, "not checked")
             return
         page = self._read(endpoint, self._observe(endpoint, query={spec.CONTACT_IDS.name: ids}))
         if missing := set(ids).difference(map(record_id, self._items(endpoint, page))):
@@ -446,6 +457,8 @@ def _words(error: ServiceError) -> tuple[str, str]:
         advice = advice[:1].upper() + advice[1:]
     else:
         problem, advice = _WORDS.get(type(error), _OTHER_WORDS)
+    if isinstance(error, WaitTooLongError) and error.retry_after is not None:
+        problem += f": {duration(math.ceil(error.retry_after))}"
     return (f"{problem} (status {error.status_code})" if error.status_code else problem), advice
 
 

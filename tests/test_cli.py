@@ -25,7 +25,7 @@ from tests.conftest import PEOPLE
 pytestmark = pytest.mark.long
 
 # Parameters without an option: for Python, and of commands that pass them themselves.
-FOR_PYTHON = {"client", "dtype_backend", "faults", "fields", "filters", "frame", "network_name"}
+FOR_PYTHON = {"client", "dtype_backend", "faults", "fields", "filters", "frame"}
 FOR_PYTHON |= {"progress", "proxies", "ramp", "verify"}
 OTHERS = {"capacity": {"mailboxes"}, "compare": {"path"}}
 
@@ -89,23 +89,31 @@ def test_wrong_usage_is_exit_code_2(
 
 @pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize(
-    ("arguments", "shown"),
+    ("arguments", "data", "note"),
     [
-        (["sequences", "--status", "draft"], "draft"),
-        (["mailboxes", "--email-provider", "google"], "google"),
-        (["search", "--limit", "5"], "5 of 200 people, 262 columns"),
-        (["count"], str(PEOPLE)),
-        (["search", "--person-seniorities", "vp", "--split-by", "person_seniorities"], "263 col"),
-        (["search", "--person-seniorities", "vp", "director", "--all"], "rows, 262 columns"),
+        (["sequences", "--status", "draft"], "draft", "--out FILE writes all rows and columns."),
+        (["mailboxes", "--email-provider", "google"], "google", "rows, 10 columns"),
+        (["search", "--limit", "5"], "company_size", "5 of 200 people, 262 columns"),
+        (["count"], str(PEOPLE), ""),
+        (["search", "--person-seniorities", "vp", "--split-by", "person_seniorities"], "", "263"),
+        (["search", "--person-seniorities", "vp", "director", "--all"], "", "rows, 262 columns"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_commands_show_tables(
-    arguments: list[str], shown: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    data: str,
+    note: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Each listing prints a table and exits with 0."""
+    """Each listing prints a table, and its size to standard error, and exits with 0."""
+    monkeypatch.setenv("COLUMNS", "160")
     assert main(arguments) == 0
-    assert shown in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert data in printed.out
+    assert note in printed.err
+    assert "columns" not in printed.out
 
 
 def test_a_warning_is_one_line(tmp_path: Path) -> None:

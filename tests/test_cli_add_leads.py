@@ -73,11 +73,11 @@ def test_some_not_added_is_exit_code_4(
     path = leads_file(tmp_path, "cli.three@brightforge.example", "n/a")
     with pytest.warns(OutreachWarning, match="submit only the corrected rows"):
         assert main(["add-leads", str(path), "--sequence", sequence]) == 4
-    shown = capsys.readouterr().out
-    assert "added" in shown
-    assert "invalid" in shown
-    assert "--results FOLDER writes each row with its outcome to a file." in shown
-    assert "report." not in shown
+    printed = capsys.readouterr()
+    assert "added" in printed.out
+    assert "invalid" in printed.out
+    assert "--results FOLDER writes each row with its outcome to a file." in printed.err
+    assert "report." not in printed.out + printed.err
 
 
 def test_clean_repairs_cells(

@@ -143,7 +143,7 @@ def test_every_command_writes_every_format(
     runs = [(search, f"people.{ending}") for ending in ("csv", "tsv", "parquet", "XLSX")]
     for line, name in [*runs, *((line, f"{line.split()[0]}.csv") for line in others)]:
         assert main([*shlex.split(line), "--out", str(tmp_path / name)]) == 0
-        assert re.search(rf"\d (rows?|people) written to .*{name}", capsys.readouterr().out), line
+        assert re.search(rf"\d (rows?|people) written to .*{name}", capsys.readouterr().err), line
         assert (tmp_path / name).exists()
     people = of.read_prospects(tmp_path / "people.parquet")
     assert people.shape == (3, 263)

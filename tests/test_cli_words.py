@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import re
 import shlex
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -17,37 +18,10 @@ import pytest
 import outreach_frames as of
 from outreach_frames.cli import main
 from outreach_frames.client.client import Client
-from outreach_frames.commands.terminal import in_shell_terms
+from outreach_frames.errors import InvalidInputError
 from tests.scripted import json, scripted
 
 pytestmark = pytest.mark.long
-
-
-OPTIONS = {name: f"--{name}" for name in ("resume", "refresh", "overrides", "limit", "email")}
-OPTIONS |= {"no_email": "--no-email", "leads": "LEADS"}
-
-
-@pytest.mark.parametrize(
-    ("message", "shown"),
-    [
-        ("resume=False starts anew", "--no-resume starts anew"),
-        ("Pass refresh=True to read it again.", "Pass --refresh to read it again."),
-        ("overrides={'ignore_x': True} skips", "--overrides ignore_x skips"),
-        ("https://x.example/a?limit=1&email='b'", "https://x.example/a?limit=1&email='b'"),
-        ("the field 'email' is long", "the field 'email' is long"),
-        ("my_limit=5 other=None", "my_limit=5 other=None"),
-        ("leads=-5 is negative", "LEADS -5 is negative"),
-        ("The table has no index. Call df.reset_index().", "The table has no index."),
-        ("Only of.this(). And 'of.that()' stays.", "Only of.this(). And 'of.that()' stays."),
-        ("Pass x=True. Go on.\nCall f(). Pass x=None.", "Pass x=True. Go on.\nCall f()."),
-        ("Pass email=None to omit it.", "Pass --no-email to omit it."),
-        ("Pass limit=None to read all.", "Pass no --limit to read all."),
-        ("of.sequences() lists all", "outreach-frames sequences lists all"),
-    ],
-)  # fmt: skip
-def test_messages_are_translated(message: str, shown: str) -> None:
-    """Own arguments become options, data stay, and later advice for Python is dropped."""
-    assert in_shell_terms(message, OPTIONS) == shown
 
 
 # Each command with words of its message; SEQUENCE and ARCHIVED are replaced by ids.
@@ -63,6 +37,8 @@ FAULTS = [
     ("export people.txt", ".parquet"),
     ("export none/people.csv", "create the folder"),
     ("find-people accounts.csv", "identified by --domain 'Web'"),
+    ("find-people accounts.csv --domain Domain", "--domain: the table of accounts has no column"),
+    ("find-people accounts.csv --domain Web --account-columns owner", "--account-columns: the tab"),
     ("find-people leads.csv", "as --company-id or --company-profnet-url or --domain or --comp"),
     ("find-people accounts.csv --domain Web --per-company 0", "or --all"),
     ("find-people accounts.csv --domain Web --company-domains a.example", "conflicts with --dom"),
@@ -72,7 +48,7 @@ FAULTS = [
     ("sequences --status activ", "--status 'activ' is not one of"),
     ("sequences --name ''", "--name is blank"),
     ("count --by company_size", "--by 'company_size' is not a filter that includes people"),
-    ("count --by person_titles", "Pass --person-titles VALUE VALUE too"),
+    ("count --by person_titles", "Pass --person-titles too"),
     ("count --by person-title-exact-match --max-requests 2", "more than --max-requests 2"),
     ("count --by company-sizes --max-requests 0", "Pass 1 or more, or --no-max-requests to"),
     ("count --out people.csv", "Pass --by FILTER too"),
@@ -83,7 +59,7 @@ FAULTS = [
     ("capacity 10 --start 1.2.2026", "Pass it as YYYY-MM-DD, such as '2026-03-02'."),
     ("capacity -5", "LEADS -5 is negative"),
     ("capacity 999999999", "raise daily limits"),
-    ("capacity 10 --email-days 1 3", "is not an ascending list from 0"),
+    ("capacity 10 --email-days 1 3", "--email-days 1 3 is not an ascending list from 0"),
     ("compare folder", "Run outreach-frames snapshot on two days"),
     ("compare accounts.csv accounts.csv", "files of outreach-frames search"),
     ("compare folder --quiet", "Pass --out FILE"),
@@ -91,19 +67,20 @@ FAULTS = [
     ("forget --email x", "--email 'x'"),
     ("forget --email a@x.example --folder none", "cannot be read: not found"),
     ("add-leads leads.csv --sequence SEQUENCE --data 'First Name=first_name' n=Number",
-        "the table has no column 'first_name'. Did you mean 'First Name'?"),
+        "--data 'First Name'='first_name': the table has no column 'first_name'. Did you"),
     ("add-leads leads.csv --sequence SEQUENCE --data 'First Name'",
         "Pass --data first_name='First Name'."),
     ("add-leads leads.csv --sequence SEQUENCE --data number", "Did you mean 'Number'"),
-    ("add-leads leads.csv --sequence SEQUENCE --require Number", "require"),
+    ("add-leads leads.csv --sequence SEQUENCE --require Number", "--require has names that are"),
     ("add-leads leads.csv --sequence SEQUENCE --data email", "pass --email 'email'"),
     ("add-leads leads.csv --sequence SEQUENCE --data a=n --data a=n", "--data has the field"),
-    ("add-leads leads.csv --sequence SEQUENCE --email Mail", "has no column 'Mail'"),
-    ("add-leads leads.csv --sequence SEQUENCE --profnet-url email", "two different columns"),
+    ("add-leads leads.csv --sequence SEQUENCE --email Mail", "--email: the table has no column"),
+    ("add-leads leads.csv --sequence SEQUENCE --profnet-url email",
+        "--email and --profnet-url name the same column, 'email'. Pass two different columns"),
     ("add-leads leads.csv --sequence SEQUENCE --chunk-size 0", "--chunk-size 0"),
     ("add-leads leads.csv --sequence SEQUENCE --journal folder", "is a folder"),
     ("add-leads leads.csv --sequence SEQUENCE --results leads.csv", "Choose another folder"),
-    ("add-leads accounts.csv --sequence SEQUENCE", 'Pass a column: --email "E-mail address"'),
+    ("add-leads accounts.csv --sequence SEQUENCE", "Pass a column: --email 'E-mail address'"),
     ("add-leads leads.csv --sequence nobody", "outreach-frames sequences lists all"),
     ("add-leads leads.csv --sequence ''", "--sequence '' is not an id"),
     ("add-leads leads.csv --sequence ARCHIVED", "Change its status in the web app"),
@@ -171,6 +148,61 @@ def test_errors_and_warnings_name_options(
         told = capsys.readouterr().err
         assert words in told, (line, told)
         assert_is_of_a_shell(told)
+
+
+# Commands with a user's words that resemble Python, and these words in the message.
+OWN_WORDS = [
+    ("search --filters limit=None.json", "limit=None.json is not a saved search"),
+    ("search --filters 'Call search_people().json'", "Call search_people().json cannot be read"),
+    ("add-leads leads.csv --sequence 'df.plan()'", "no sequence with the id 'df.plan()'"),
+    ("add-leads leads.csv --sequence x --email status=active", "no column 'status=active'"),
+    ("add-leads columns.csv --sequence x --email Mail",
+        "Its columns are 'email=None', 'of.filters()'."),
+    ("add-leads leads.csv --sequence x --journal resume=False",
+        "resume=False is not a journal of a submission"),
+    ("export limit=None.txt", "limit=None.txt"),
+    ("sequences --status limit=None", "--status 'limit=None' is not one of"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("environment", "folder", "shown_warnings")
+@pytest.mark.parametrize(("line", "words"), OWN_WORDS)
+def test_own_words_are_unchanged(
+    line: str, words: str, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names of files, columns and sequences are shown as they are, though they resemble Python."""
+    Path("limit=None.json").write_text("{}")
+    Path("resume=False").write_text("no journal")
+    Path("columns.csv").write_text("email=None,of.filters()\na@x.example,1\n")
+    sequence = of.sequences(status="active")["id"].iloc[0]
+    assert main([sequence if word == "x" else word for word in shlex.split(line)]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_words_of_a_service_are_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of the command shows a service's words as they are, with its own in options."""
+    words = "Call search_people() with limit=None. df.plan() failed"
+    with scripted(lambda _: json({"error": words}, status=401)) as service:
+        monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
+        monkeypatch.setenv("OUTREACH_API_KEY", "token-of-tests")
+        run = subprocess.run(
+            [sys.executable, "-m", "outreach_frames", "sequences", "--refresh"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert run.returncode == 1
+    assert f"Log in again with outreach-frames login. (GET /sequences: 401, {words})" in run.stderr
+
+
+@pytest.mark.usefixtures("environment", "folder")
+def test_messages_of_later_calls_are_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+    """A command that ran in this process leaves the messages of Python's functions unchanged."""
+    assert main(["search", "--limit", "0"]) == 2
+    assert "--limit 0 reads nothing" in capsys.readouterr().err
+    with pytest.raises(InvalidInputError, match=r"limit=0 reads nothing.*limit=None"):
+        of.search_people(limit=0)
 
 
 @pytest.mark.usefixtures("folder")

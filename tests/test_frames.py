@@ -312,5 +312,5 @@ def test_an_unknown_argument_names_the_nearest_one() -> None:
         leads.outreach.to_excel("x.xlsx", sheet="a")
     with pytest.raises(InvalidInputError, match="Pass it by its argument: domain='Website'"):
         leads.outreach.find_people("Website")
-    with pytest.raises(InvalidInputError, match=r"snapshot_people\('leaders', \.\.\.\) on two"):
+    with pytest.raises(InvalidInputError, match=r"use of\.snapshot_people\(\) on two"):
         of.compare_people("leaders")

@@ -11,6 +11,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import nbclient
+import nbformat
 import pandas as pd
 import pytest
 
@@ -19,7 +21,7 @@ from outreach_frames.cli import main
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from tests import forked
 from tests.resources.search_service import service_of
-from tests.scripted import Received, Reply, delayed, scripted
+from tests.scripted import Received, Reply, delayed, respond, scripted
 
 FILTERS: Any = {"person_seniorities": ["vp", "director"]}
 
@@ -88,10 +90,42 @@ def test_a_terminal_shows_a_bar_after_a_delay(
     with scripted(slow) as service:
         monkeypatch.setenv(BASE_URL_VARIABLE, service.url)
         monkeypatch.setenv(API_KEY_VARIABLE, "token")
-        lines = shown().split("\r")
+        *lines, cleared, message = shown().split("\r")
         assert any("3/3" in line for line in lines)
-        assert lines[-1].strip() == ""
+        assert cleared.strip() == ""
+        assert message.startswith("3 people written to ")
+        assert message.count("\n") == 1
         assert shown("--quiet") == ""
+
+
+def test_a_short_run_shows_no_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workbook that is written at once shows no bar in a terminal."""
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    pd.DataFrame({"name": ["Ada"]}).outreach.to_excel(tmp_path / "people.xlsx")
+    assert sys.stderr.getvalue() == ""
+
+
+@pytest.mark.long
+def test_a_notebook_keeps_no_finished_bar() -> None:
+    """In a kernel a bar is one output, which the end or an error empties in its place."""
+    code = (
+        "import outreach_frames as of\n"
+        "of.connect({!r}, 'token', cache=None)\n"
+        "print(len(of.search_people(limit=20, progress=True)))\n"
+        "of.search_people(limit=30, page_size=10, progress=True)\n"
+    )
+    pages = service_of(30)
+
+    def failing(received: Received) -> Reply:
+        return respond(status=400) if received.json["page"] == 3 else pages(received)
+
+    with scripted(failing) as service:
+        cell = nbformat.v4.new_code_cell(code.format(service.url))
+        nbclient.NotebookClient(
+            nbformat.v4.new_notebook(cells=[cell]), allow_errors=True, kernel_name="python3"
+        ).execute()
+    shown = [output.get("data", output.get("text", output.get("ename"))) for output in cell.outputs]
+    assert shown == [{}, "20\n", {}, "BadRequestError"]
 
 
 class Terminal(io.StringIO):

@@ -178,7 +178,14 @@ CHANGES: list[tuple[str, Change, str, str]] = [
     (SEQUENCES, sequences(put("created_at", "soon")), "warning", "created_at"),
     (SEQUENCES, lambda page: page.update(items=page.pop("sequences")), "failed", "sequences"),
     (SEQUENCES, put("_links.next.href", FOREIGN), "warning", "leads to another host"),
-    (SEQUENCES, put("_links.next.href", 7), "warning", "response is invalid"),
+    (SEQUENCES, put("_links.next.href", 7), "warning", "no valid link in _links.next.href"),
+    (SEQUENCES, put("_links.next", {"url": "/x"}), "warning", "no valid link in _links.next.href"),
+    (
+        SEQUENCES,
+        lambda page: page.update(_links={}, meta={"has_more": True, "next_cursor": "c"}),
+        "warning",
+        "no valid link in _links.next.href",
+    ),
     (MAILBOXES, lambda page: page.update(mailboxes=page["mailboxes"] * 2), "warning", "page[size]"),
     (MAILBOXES, lambda page: page["mailboxes"].pop(), "warning", "a page has 1 item"),
     (MAILBOXES, lambda page: page.update(mailboxes=[], _links={}), "note", "no mailboxes"),
@@ -202,6 +209,25 @@ def test_a_deviation_is_named(
     others = found[(found["check"] != label) & (found["status"] > "ok")]
     assert others.empty, others.to_string()
     assert status in ("note", "failed") or (rows["advice"] != "").all()
+
+
+def test_a_check_reads_the_network_name(sandbox: Sandbox) -> None:
+    """With the network's name, all fields are as documented; another name is a warning."""
+
+    def reply(request: Received) -> Reply:
+        return dated(
+            passed_on(request, sandbox.url).parts[1].replace(b"profnet_url", b"bluebook_url")
+        )
+
+    with scripted(reply) as service:
+        for name, status in (("bluebook", "ok"), ("profnet", "warning"), ("crm_a", "warning")):
+            with Client(
+                service.url, sandbox.api_key, cache=None, network_name=name, backoff=0
+            ) as client:
+                found = checked(sandbox, client)
+            assert found["status"].max() == status, found.to_string()
+            is_named = found["advice"].str.contains("network_name='bluebook'", regex=False).any()
+            assert is_named == (name != "bluebook")
 
 
 def test_a_good_service_has_no_warning(sandbox: Sandbox) -> None:

@@ -53,8 +53,9 @@ def command_line_page() -> str:
     parser = cli.make_parser()
     text = heading("Command line", label="command-line")
     text += (
-        f"{parser.description} :doc:`exit-codes` says how a command ends. Options that search "
-        "people are the :doc:`filters`, with hyphens.\n\n"
+        f"{parser.description} :doc:`exit-codes` says how a command ends, and "
+        ":doc:`/how-to/scripts` how other programs read its output. Options that search people are "
+        "the :doc:`filters`, with hyphens.\n\n"
     )
     commands = list(_commands(parser))
     rows = [(f":ref:`{name} <command-{name}>`", prose(says)) for name, says, _ in commands]

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_list
 from outreach_frames.common.placeholders import are_companies
 from outreach_frames.common.text import plural, quoted
@@ -135,7 +136,7 @@ def identifier_columns(
     }
     if not usual:
         raise no_column_error(frame, columns, table)
-    shown = ", ".join(f"{kind}={quoted(column)}" for kind, column in usual.items())
+    shown = ", ".join(terms.argument(kind, column) for kind, column in usual.items())
     warn(f"No column was passed, so the companies are identified by {shown}.")
     return usual
 
@@ -150,7 +151,7 @@ def read_account_columns(
     for name in given:
         require_name("account_columns", name)
     for name in dict.fromkeys(given):
-        column = column_of(frame, name, "The table of accounts")
+        column = column_of(frame, name, f"{terms.name('account_columns')}: the table of accounts")
         columns[prefixed(str(name), [*taken, *columns])] = column
     return columns
 
@@ -191,7 +192,8 @@ def row_accounts(
     kinds = [kind for kind in IDENTIFIER_KINDS if kind.argument in columns]
     cells, keys = {}, {}
     for kind in kinds:
-        column = column_of(frame, near_column(frame, columns[kind.argument]))
+        name = near_column(frame, columns[kind.argument])
+        column = column_of(frame, name, f"{terms.name(kind.argument)}: the table of accounts")
         texts = cell_texts(column)
         kind_keys = kind.keys(texts)
         if kind.keys is domain_keys:

@@ -38,6 +38,7 @@ from outreach_frames.accounts.result import (
 from outreach_frames.accounts.searches import CompanyProgress
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_choice
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, quoted
@@ -51,7 +52,12 @@ from outreach_frames.resources.people import (
     without_added,
 )
 from outreach_frames.resources.people_filters import FindPeopleFilters
-from outreach_frames.resources.search import report_dropped_values, report_unknown_values
+from outreach_frames.resources.search import (
+    other_network_field,
+    report_dropped_values,
+    report_other_network,
+    report_unknown_values,
+)
 from outreach_frames.resources.search_arguments import (
     check_columns,
     check_filters,
@@ -60,6 +66,9 @@ from outreach_frames.resources.search_arguments import (
     shows_filters,
 )
 from outreach_frames.tables.columns import usual_names
+
+# Number of companies whose people are searched for profile URLs under another network's name.
+_TESTED_COMPANIES: Final = 20
 
 
 class _Default(int):
@@ -305,8 +314,15 @@ def find_people(
             error.add_note(f"{count} had been found. {how_to_continue(connected)}")
             shorten_traceback(error)
             raise
-    report_errors(finder.errors)
+    _report(finder)
     return result()
+
+
+def _report(finder: Finder | NamedPeopleFinder) -> None:
+    """Warn of the service's errors, and of people without profile URLs."""
+    report_errors(finder.errors)
+    tables = (batch.people for batch in finder.batches[:_TESTED_COMPANIES])
+    report_other_network(finder.client, map(other_network_field, tables))
 
 
 def _chosen_and_needed(
@@ -340,7 +356,7 @@ def _reject_column(filters: object, frame: pd.DataFrame, identifiers: Mapping[st
         kinds = [kind for kind in identifiers if usual_names(kind, [filters])] or ["domain"]
         raise InvalidInputError(
             f"{quoted(filters)} is a column of the table. Pass it by its argument: "
-            f"{kinds[0]}={quoted(filters)}."
+            f"{terms.argument(kinds[0], filters)}."
         )
 
 
@@ -349,7 +365,8 @@ def _reject_others(given: Mapping[str, bool]) -> None:
     for name, is_given in given.items():
         if is_given:
             raise InvalidInputError(
-                f"{name}= does not apply to a search by {PERSON_NAME}=. Omit one of them."
+                f"{terms.argument(name)} does not apply to a search by "
+                f"{terms.argument(PERSON_NAME)}. Omit one of them."
             )
 
 
@@ -360,6 +377,6 @@ def _reject_filters(body: Mapping[str, Any], arguments: Sequence[str]) -> None:
         filter_name = filter_names.get(argument, argument)
         if filter_name in body:
             raise InvalidInputError(
-                f"The filter {filter_name} conflicts with {argument}=. "
-                f"Remove {filter_name} from the filters."
+                f"The filter {filter_name} conflicts with {terms.argument(argument)}. Remove "
+                f"{filter_name} from the filters."
             )

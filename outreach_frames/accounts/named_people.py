@@ -39,6 +39,7 @@ from outreach_frames.accounts.result import (
 )
 from outreach_frames.accounts.searches import CompanyProgress, CompanySearch, PeopleBatch
 from outreach_frames.client.client import Client
+from outreach_frames.common import terms
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.placeholders import are_missing_texts, are_placeholder_texts
 from outreach_frames.common.text import plural, quoted
@@ -79,15 +80,18 @@ def check_name_columns(frame: pd.DataFrame, person_name: object) -> list[Hashabl
     columns: list[Hashable] = [person_name] if is_label else [*names]
     for name in columns:
         if isinstance(name, str) and name not in frame.columns:
+            to_filter = terms.argument("filters", {PERSON_NAME: name})
             raise InvalidInputError(
-                f"{quoted(name)} is not a column of the table. person_name= takes the column with "
-                "names, or a list of two columns with first and last names. To filter by a name, "
-                f'pass filters={{"{PERSON_NAME}": {quoted(name)}}}. {columns_text(frame)}'
+                f"{terms.argument(PERSON_NAME)} takes the column with names, or the two with first "
+                f"and last names, but {quoted(name)} is not a column of the table. To filter by a "
+                "name, pass "
+                + terms.wording(f"{to_filter}. ", in_shell="a saved search with --filters. ")
+                + columns_text(frame)
             )
     if len(columns) not in (1, 2):
         raise InvalidInputError(
-            "person_name takes the column with names, a list of two columns with first and last "
-            f"names, or True, not {quoted(person_name)}."
+            f"{terms.argument(PERSON_NAME)} takes the column with names, or the two with first and "
+            f"last names, not {quoted(person_name)}."
         )
     return columns
 
@@ -100,10 +104,9 @@ def _usual_name_columns(frame: pd.DataFrame) -> list[Hashable]:
     if not columns or (columns is full and len(full) > 1):
         raise InvalidInputError(
             "The table has no single column with a usual name of people, and no pair of first and "
-            f"last name. Pass person_name='...' or person_name=['...', '...']. "
-            f"{columns_text(frame)}"
+            f"last names. Pass them as {terms.argument(PERSON_NAME)}. {columns_text(frame)}"
         )
-    warn(f"The people are identified by person_name={quoted([*columns])}.")
+    warn(f"The people are identified by {terms.argument(PERSON_NAME, columns)}.")
     return columns
 
 
@@ -111,7 +114,8 @@ def read_people(
     frame: pd.DataFrame, names: Sequence[Hashable], columns: Mapping[str, Hashable]
 ) -> tuple[list[NamedPerson], dict[int, RowResult]]:
     """Return the people to search, and the outcome of each invalid or duplicate row."""
-    texts = [cell_texts(column_of(frame, name, "The table of accounts")) for name in names]
+    table = f"{terms.name(PERSON_NAME)}: the table of accounts"
+    texts = [cell_texts(column_of(frame, name, table)) for name in names]
     cells = [_without_placeholders(column).to_pylist() for column in texts]
     people: dict[Any, NamedPerson] = {}
     outcomes: dict[int, RowResult] = {}

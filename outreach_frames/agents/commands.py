@@ -26,6 +26,7 @@ from outreach_frames.commands.options import (
     option,
 )
 from outreach_frames.commands.terminal import fit_lines, print_card, print_text, signals_as_ctrl_c
+from outreach_frames.common import terms
 from outreach_frames.common.card import Card, Fact, as_text
 from outreach_frames.common.text import plural, printable, quoted, shorten
 from outreach_frames.errors import ConfigurationError, InvalidInputError
@@ -50,7 +51,7 @@ def _run_mcp(options: argparse.Namespace) -> None:
             f'mcp needs the library mcp ({error}). Install it: pip install "outreach-frames[mcp]"'
         ) from error
     folder = Folder(options.folder)
-    with connected(options) as client:
+    with connected(options) as client, terms.shell_terms({}):  # the agent calls functions
         serve(client, folder, options.rows)
 
 
@@ -111,7 +112,7 @@ def _run_approve(options: argparse.Namespace) -> int:
             report = retry_unknown(remaining, journal)
         else:
             report = remaining.submit(journal=journal, send_again=[*again])
-        print_card(report._card(), options)
+        print_card(report._card())
         if options.results is not None:
             report.to_csv(options.results)
     status = report.rows["status"]

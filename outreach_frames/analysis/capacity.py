@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_day, check_integer, check_list
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, quoted
@@ -183,7 +184,7 @@ def _gaps(email_days: object) -> list[int]:
     gaps = [later - earlier for earlier, later in pairwise(days)]
     if days[:1] != [0] or min(gaps, default=1) < 1:
         raise InvalidInputError(
-            f"email_days={quoted(email_days)} is not an ascending list from 0. Pass the "
+            f"{terms.argument('email_days', email_days)} is not an ascending list from 0. Pass the "
             "earliest day of each email, counted from the lead's first email, such as [0, 3, 7]."
         )
     return gaps
@@ -287,7 +288,7 @@ def _number_of_leads(leads: object) -> int:
         return len(leads)
     number = check_integer("leads", leads)
     if number < 0:
-        raise InvalidInputError(f"leads={number} is negative. Pass 0 or more.")
+        raise InvalidInputError(f"{terms.argument('leads', number)} is negative. Pass 0 or more.")
     return number
 
 
@@ -341,15 +342,16 @@ def _sending_days(first: pd.Timestamp, freq: Any) -> Iterator[Any]:
         day = offset.rollforward(first)
     except (ValueError, TypeError, AttributeError) as error:
         raise InvalidInputError(
-            f"freq={freq!r} is not a pandas frequency. Pass a frequency such as 'B' or 'D'."
+            f"{terms.argument('freq', freq)} is not a pandas frequency. Pass a frequency such as "
+            "'B' or 'D'."
         ) from error
     for _ in range(_MAX_DAYS):
         yield day
         following = (day + offset).normalize()
         if following <= day:
             raise InvalidInputError(
-                f"freq={freq!r} does not produce distinct days in order, but limits are per day. "
-                "Pass 'B', 'D' or a longer frequency."
+                f"{terms.argument('freq', freq)} does not produce distinct days in order, but "
+                "limits are per day. Pass 'B', 'D' or a longer frequency."
             )
         day = following
 

@@ -201,9 +201,9 @@ class ResponseCache:
         """Close the file, and warn that responses are not cached any more."""
         self._close()
         warn(
-            f"Responses are not cached any more: the file {self.path} cannot be used "
-            f"({fault}). Results stay correct, but reads are slower. Delete the file. "
-            "Or connect with of.connect(cache=path) for another file, or cache=None."
+            f"Responses are not cached any more: the file {self.path} cannot be used ({fault}). "
+            "Results stay correct, but reads are slower. Delete the file. In Python, "
+            "of.connect(cache=path) uses another file, and cache=None none."
         )
 
 

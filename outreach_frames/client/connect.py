@@ -20,6 +20,7 @@ from outreach_frames.client.profiles import DEFAULT_PROFILE, Profile
 from outreach_frames.client.request import checked_base_url
 from outreach_frames.client.response import load_object
 from outreach_frames.client.retry import WaitBudget
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_integer, suggestion
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import AuthenticationError, ConfigurationError
@@ -31,13 +32,6 @@ BASE_URL_VARIABLE = "OUTREACH_BASE_URL"
 API_KEY_VARIABLE = "OUTREACH_API_KEY"
 PROFILE_VARIABLE = "OUTREACH_PROFILE"
 SANDBOX = "sandbox"
-
-_HOW_TO_CONNECT = (
-    f"Set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}, or store an address and a token with "
-    'of.login(). Or call of.connect("https://api.your-service.example", api_key). To try '
-    'everything without an account, call of.connect("sandbox"). In a shell, --sandbox needs no '
-    "account."
-)
 
 # Words that users try in place of api_key=.
 _TOKEN_WORDS: Final = ("api_key", "token", "api_token", "key")
@@ -166,7 +160,8 @@ def connect(
     _reject_unknown(connect, unknown)
     if has_arguments and profile is not None:
         raise ConfigurationError(
-            "Pass either profile= or an address and a token: a profile contains both."
+            f"Pass either {terms.argument('profile')} or an address and a token: a profile "
+            "contains both."
         )
     stored = None if has_arguments else _configured_profile(profile, token)
     if stored is not None:
@@ -176,7 +171,7 @@ def connect(
         problem = "No service is connected, and no address is configured."
         if token.is_given:
             problem = "A token is configured, but the address of its service is missing."
-        raise ConfigurationError(f"{problem} {_HOW_TO_CONNECT}")
+        raise ConfigurationError(f"{problem} {_how_to_connect()}")
     is_word = base_url != SANDBOX and {".", "/", ":"}.isdisjoint(base_url)
     if is_word and (hint := suggestion(base_url, [SANDBOX])):
         raise ConfigurationError(f"{quoted(base_url)} is not the address of a service.{hint}")
@@ -191,7 +186,7 @@ def connect(
         cache = None if cache == options.DEFAULT_CACHE else cache
     elif not token.is_given:
         raise ConfigurationError(
-            f"The service's address is configured, but its token is missing. {_HOW_TO_CONNECT}"
+            f"The service's address is configured, but its token is missing. {_how_to_connect()}"
         )
     used = Profile(base_url, token, stored.options if stored else {}).with_options(
         {
@@ -360,7 +355,7 @@ def resolve(client: Client | None) -> Client:
         return _default
     if _default is not None and _default.sandbox is not None:
         # Code that used the sandbox must not silently switch to a real account.
-        raise ConfigurationError(f"The connection to the sandbox is closed. {_HOW_TO_CONNECT}")
+        raise ConfigurationError(f"The connection to the sandbox is closed. {_how_to_connect()}")
     return connect()
 
 
@@ -375,6 +370,19 @@ def make_default(client: Client) -> None:
     _default = client
 
 
+def _how_to_connect() -> str:
+    """Return advice for a caller without a connection."""
+    examples = terms.wording(
+        'Or call of.connect("https://api.your-service.example", api_key). To try everything '
+        'without an account, call of.connect("sandbox").',
+        in_shell="To try everything without an account, pass --sandbox.",
+    )
+    return (
+        f"Set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}, or store an address and a token with "
+        f"{terms.function('login')}. {examples}"
+    )
+
+
 def _configured_profile(profile: str | None, token: Token) -> Profile | None:
     """Return the requested profile, else the default one unless an address or token is set."""
     name = os.environ.get(PROFILE_VARIABLE) or None if profile is None else profile
@@ -382,8 +390,8 @@ def _configured_profile(profile: str | None, token: Token) -> Profile | None:
         stored = profiles.load(name)
         if stored is None:
             raise ConfigurationError(
-                f"The system's keyring has no profile {name!r}. Call of.login() with this "
-                f"profile to store it, or check profile= and {PROFILE_VARIABLE}."
+                f"The system's keyring has no profile {name!r}. {terms.call('login')} with this "
+                f"profile to store it, or check {terms.argument('profile')} and {PROFILE_VARIABLE}."
             )
         return stored
     if token.is_given or os.environ.get(BASE_URL_VARIABLE):

@@ -132,7 +132,7 @@ def _problem(api_key: Any) -> str:
     if not isinstance(api_key, str):
         return "is not text"
     if api_key != api_key.rstrip("\r\n"):
-        return "ends in a line break; remove it with .strip()"
+        return "ends in a line break; remove the line break"
     if any(character.isspace() or not character.isprintable() for character in api_key):
         return "contains blanks or control characters"
     try:

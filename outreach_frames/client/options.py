@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
+from outreach_frames.common import terms
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import ConfigurationError, InvalidInputError
@@ -59,7 +60,7 @@ def checked_rate(value: float | None) -> float:
     if is_number and 0 < value < math.inf:
         return value
     raise ConfigurationError(
-        f"requests_per_minute takes a number above 0, or None, not {quoted(value)}."
+        f"{terms.name('requests_per_minute')} takes a number above 0, or None, not {quoted(value)}."
     )
 
 

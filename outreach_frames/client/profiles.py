@@ -17,6 +17,7 @@ import msgspec
 from outreach_frames import spec
 from outreach_frames.client.credentials import TOKEN_KEY, Token
 from outreach_frames.client.request import checked_base_url
+from outreach_frames.common import terms
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import ConfigurationError
 
@@ -56,7 +57,8 @@ def check_name(name: object) -> None:
     """Raise ConfigurationError if a profile's name is invalid."""
     if not isinstance(name, str) or not re.fullmatch(_NAME, name):
         raise ConfigurationError(
-            f"profile takes a name of up to 64 letters, digits, . _ @ or -, not {quoted(name)}."
+            f"{terms.name('profile')} takes a name of up to 64 letters, digits, . _ @ or -, not "
+            f"{quoted(name)}."
         )
 
 
@@ -70,8 +72,9 @@ def load(name: str, *, replaces: bool = False) -> Profile | None:
     profile = _parsed(entry)
     if entry and profile is None and not replaces:
         raise ConfigurationError(
-            f"The system's keyring has a damaged entry for the profile {name!r}. Call of.login() "
-            "with this profile to replace it, or of.logout() to remove it."
+            f"The system's keyring has a damaged entry for the profile {name!r}. With this "
+            f"profile, {terms.function('login')} replaces it, and {terms.function('logout')} "
+            "removes it."
         )
     return profile
 

@@ -145,13 +145,13 @@ def next_href(page: Any) -> str | None:
     links = page.get(spec.LINKS_KEY)
     link = links.get("next") if isinstance(links, dict) else links
     if isinstance(link, dict):
-        link = link.get("href") if "href" in link or not link else link
+        link = link.get("href", link)  # an object without a link is an error, but {} is none
     if not link and not _has_cursor(page):
         return None
     if not link or not isinstance(link, str):
         raise InvalidResponseError(
-            "The link to the next page has an unknown format, so the remaining pages cannot be "
-            "read. Report this to the service."
+            f"The next page has no valid link in {spec.LINKS_KEY}.next.href, so the remaining "
+            "pages cannot be read. Report this to the service."
         )
     return link
 

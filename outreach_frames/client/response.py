@@ -23,7 +23,8 @@ from outreach_frames.client.error_bodies import (
     read_errors,
 )
 from outreach_frames.client.options import CA_BUNDLE_VARIABLE, PROXY_VARIABLE
-from outreach_frames.common.text import beginning, quoted
+from outreach_frames.common import terms
+from outreach_frames.common.text import beginning, duration, quoted
 from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
@@ -47,7 +48,6 @@ MAX_VALUES = 1_000_000
 # Environment variables of other programs, which the client does not use.
 _OTHER_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 _OTHER_BUNDLES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
-_PROXY_SETTING = f"proxies= or {PROXY_VARIABLE}"
 _TUNNEL = "Tunnel connection failed:"
 # The codes of OpenSSL for certificates that are not valid yet and that have expired.
 _WRONG_TIMES = (9, 10)
@@ -55,7 +55,7 @@ _WRONG_TIMES = (9, 10)
 _CHECK_ADDRESS = "Check the service's address, which was passed or set in OUTREACH_BASE_URL."
 _NOT_ACCEPTED = (
     "The service does not accept the token, which was passed or set in OUTREACH_API_KEY. Log in "
-    "again with of.login()."
+    "again with {login}."
 )
 
 # Statuses that prove that the service did not act, with their exceptions and advice. Other statuses
@@ -181,7 +181,11 @@ def status_error(
     problems = [] if invalid is None else read_entries(invalid)
     errors = [problem.with_code() for problem in problems] or read_errors(value)
     reason = describe_errors(errors, filters, documented=documented, redact=redact)
-    message = _not_found(endpoint, label) if kind is NotFoundError else advice
+    message = (
+        _not_found(endpoint, label)
+        if kind is NotFoundError
+        else advice.format(login=terms.function("login"))
+    )
     facts: dict[str, Any] = {
         "request": label,
         "status_code": status,
@@ -224,8 +228,8 @@ def timed_out(label: str, timeout: float, *, has_proxy: bool, may_have_acted: bo
     """Return the error for a response that was not complete in time."""
     hint = "" if has_proxy or may_have_acted else _unused_proxy()
     return RequestTimeoutError(
-        f"No complete response within {timeout:g} s: try again later, or set a longer timeout."
-        f"{hint}",
+        f"No complete response within {duration(timeout)}: try again later, or set a longer "
+        f"timeout.{hint}",
         request=label,
         retryable=True,
         may_have_acted=may_have_acted,
@@ -248,21 +252,22 @@ def unreachable(
     is_refused = reason.startswith(f"{_TUNNEL} 4")
     cause = None if fault is None else root_cause(fault)
     if reason.startswith(_TUNNEL):
-        problem = f"The proxy refuses the connection to {base_url}: check {_PROXY_SETTING}."
+        setting = _setting("proxies", PROXY_VARIABLE)
+        problem = f"The proxy refuses the connection to {base_url}: check {setting}."
     elif isinstance(cause, ssl.SSLCertVerificationError):
         problem = f"The certificate of {base_url} cannot be verified: "
         problem += (
             "it has expired or is not valid yet, or the clock of this computer is wrong."
             if cause.verify_code in _WRONG_TIMES
-            else "check the address, or pass your company's certificate authorities as verify=."
-            f"{_unused_variable(_OTHER_BUNDLES, f'set {CA_BUNDLE_VARIABLE}, or pass verify=')}"
+            else "check the address, or pass your company's certificate authorities as "
+            f"{_setting('verify', CA_BUNDLE_VARIABLE)}."
+            f"{_unused_variable(_OTHER_BUNDLES, _setting('verify', CA_BUNDLE_VARIABLE))}"
         )
     elif "SSL" in reason:
         problem = f"No secure connection to {base_url}: check https:// and the port in the address."
     elif by_proxy:
-        problem = (
-            f"The proxy does not answer: check its address in {_PROXY_SETTING}, and the network."
-        )
+        setting = _setting("proxies", PROXY_VARIABLE)
+        problem = f"The proxy does not answer: check its address in {setting}, and the network."
     elif isinstance(cause, socket.gaierror):
         host = urlsplit(base_url).hostname
         problem = f"There is no host {host}: check the service's address, and the network.{hint}"
@@ -281,13 +286,18 @@ def unreachable(
 
 
 def _unused_proxy() -> str:
-    return _unused_variable(_OTHER_PROXIES, f"set {PROXY_VARIABLE}, or pass proxies=")
+    return _unused_variable(_OTHER_PROXIES, _setting("proxies", PROXY_VARIABLE))
 
 
-def _unused_variable(names: Sequence[str], remedy: str) -> str:
+def _setting(argument: str, variable: str) -> str:
+    """Return how to set an option of the connection."""
+    return terms.wording(f"{argument}= or {variable}", in_shell=variable)
+
+
+def _unused_variable(names: Sequence[str], setting: str) -> str:
     """Return a sentence about the first of these environment variables that is set, if any."""
     name = next((name for name in names if os.environ.get(name)), None)
-    return "" if name is None else f" {name} is set, but is not used: {remedy}."
+    return "" if name is None else f" {name} is set, but not used: pass its value as {setting}."
 
 
 def unreadable(label: str, status: int, reason: str) -> ServiceError:

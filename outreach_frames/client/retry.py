@@ -15,6 +15,7 @@ from typing import Final
 
 from outreach_frames import spec
 from outreach_frames.client.response import interrupted
+from outreach_frames.common import terms
 from outreach_frames.common.cancellation import (
     CancellationToken,
     LinkedTokens,
@@ -22,7 +23,8 @@ from outreach_frames.common.cancellation import (
     notify,
 )
 from outreach_frames.common.progress import announce
-from outreach_frames.errors import WaitTooLongError
+from outreach_frames.common.text import duration
+from outreach_frames.errors import ServiceError, WaitTooLongError
 
 _LOGGER = logging.getLogger(__name__)
 # Longer waits cannot be interrupted by Ctrl-C on some systems.
@@ -30,10 +32,12 @@ _SLICE = 0.5
 # Shorter waits are not announced.
 _MIN_ANNOUNCED_SECONDS = 1.0
 _TEN_YEARS = 3.2e8
-# Larger numbers are Unix times, and even larger ones are Unix times in milliseconds.
+# Larger numbers are Unix times, and even larger ones are in milliseconds or microseconds.
 _UNIX_TIMES, _MILLISECONDS = 1e9, 1e11
 # Widespread headers with the time until the service accepts requests again.
 _RESET_HEADERS: Final = ("RateLimit-Reset", "X-RateLimit-Reset")
+# These headers are not standardised, so no call waits longer for them.
+_LONGEST_RESET: Final = 86_400.0
 _LONGEST_PAUSE: Final = 60.0
 _SHORTEST_PAUSE: Final = 0.001
 
@@ -59,7 +63,9 @@ def parse_retry_after(value: str | None, date: str | None = None) -> float | Non
     if re.fullmatch(r"\s*[+-]?\d+(\.\d*)?\s*", value, re.ASCII):
         seconds = float(value)
         if seconds >= _UNIX_TIMES:
-            seconds = (seconds / 1000 if seconds >= _MILLISECONDS else seconds) - now
+            for _ in ("milliseconds", "microseconds"):
+                seconds = seconds / 1000 if seconds >= _MILLISECONDS else seconds
+            seconds -= now
     elif (moment := unix_time(value)) is not None:
         seconds = moment - now
     else:
@@ -123,6 +129,7 @@ class Throttle:
         self._pause = self._first_pause
         self._not_before = 0.0
         self._reason = ""
+        self._reset_header = ""  # the header with the end of the pause, unless it is Retry-After
         self._announced_until = 0.0
         self._due = 0.0  # time of the next request, if requests are spaced
         self._responses = 0  # number of useful responses
@@ -130,8 +137,9 @@ class Throttle:
     def note_headers(
         self, status: int, headers: Mapping[str, str], sent_at: float, *, is_read: bool
     ) -> float | None:
-        """Pause all threads if a response requires it; return its Retry-After, None for 0.
+        """Pause all threads if a response requires it, and return the seconds of its header.
 
+        Reset headers count only for refusals without Retry-After. Return None for 0 or no header.
         `sent_at` is the time when its request was sent.
         """
         date = headers.get("Date")
@@ -141,12 +149,16 @@ class Throttle:
             if retry_after is not None:
                 self._begin_pause(retry_after, reason)
             elif status == 429 or (status == 503 and is_read):
-                resets = (parse_retry_after(headers.get(name), date) for name in _RESET_HEADERS)
-                seconds = max(reset or 0 for reset in resets)
+                resets = {
+                    name: parse_retry_after(headers.get(name), date) or 0.0
+                    for name in _RESET_HEADERS
+                }
+                reset_header, seconds = max(resets.items(), key=lambda reset: reset[1])
+                retry_after = seconds or None
                 if sent_at >= self._not_before:  # else the refusal belongs to the current pause
                     seconds = max(seconds, self._pause * random.uniform(1, 1.2))
                     self._pause = min(2 * self._pause, _LONGEST_PAUSE)
-                self._begin_pause(seconds, reason)
+                self._begin_pause(seconds, reason, reset_header)
         return retry_after
 
     def note_success(self, sent_at: float) -> None:
@@ -156,23 +168,29 @@ class Throttle:
             if sent_at >= self._not_before:
                 self._pause = self._first_pause
 
-    def _begin_pause(self, seconds: float, reason: str) -> None:
+    def _begin_pause(self, seconds: float, reason: str, reset_header: str = "") -> None:
         end = time.monotonic() + seconds
         if end > self._not_before:
             self._not_before = self._due = end
-            self._reason = reason
+            self._reason, self._reset_header = reason, reset_header
 
-    def wait_for_turn(self, label: str, budget: WaitBudget) -> float:
-        """Wait until a request may be sent, and return the time; raise if that is too long."""
+    def wait_for_turn(
+        self, label: str, budget: WaitBudget, refusal: ServiceError | None = None
+    ) -> float:
+        """Wait until a request may be sent, and return the time; raise if that is too long.
+
+        `refusal` is the last error of this request.
+        """
         cancellation = LinkedTokens(self.cancellation)
         waited = False
         while not cancellation.is_set:
             budget.renew(self._responses)
             if (seconds := self._not_before - time.monotonic()) > 0:
-                if seconds > budget.remaining:
-                    raise self._too_long(seconds, label, budget)
-                _LOGGER.info("waiting %.1f s: %s", seconds, self._reason)
-                self._announce_wait(f"waiting {math.ceil(seconds)} s: {self._reason}", seconds)
+                if seconds > budget.remaining or self._is_odd(seconds):
+                    raise self._too_long(seconds, label, budget, refusal)
+                _LOGGER.info("waiting %s: %s", duration(round(seconds, 1)), self._reason)
+                text = f"waiting {duration(math.ceil(seconds))}: {self._reason}"
+                self._announce_wait(text, seconds)
                 budget.wait(seconds, cancellation)
                 waited = True
             elif self._interval == 0 or self._wait_for_slot(cancellation):
@@ -193,13 +211,30 @@ class Throttle:
         wait(due - now, cancellation)
         return self._not_before == last_pause
 
-    def _too_long(self, seconds: float, label: str, budget: WaitBudget) -> WaitTooLongError:
+    def _is_odd(self, seconds: float) -> bool:
+        """Return whether a reset header, not Retry-After, asks for more than a day."""
+        return bool(self._reset_header) and seconds > _LONGEST_RESET
+
+    def _too_long(
+        self, seconds: float, label: str, budget: WaitBudget, refusal: ServiceError | None
+    ) -> WaitTooLongError:
         asked = math.ceil(seconds)
+        if self._is_odd(seconds):
+            limit = f"but no call waits more than a day for the header {self._reset_header}"
+            advice = "Try again later, or with a new connection."
+        else:
+            remaining = duration(max(budget.remaining, 0), math.floor)
+            limit = f"but only {remaining} of waiting remain"
+            set_by = terms.wording(
+                "of.connect(max_wait=...) sets the limit, which", in_shell="The limit"
+            )
+            advice = f"Try again later. {set_by} is {duration(self.max_wait)}."
         return WaitTooLongError(
-            f"The next request must wait {asked} s ({self._reason}), but only "
-            f"{max(budget.remaining, 0):.3g} of {self.max_wait:g} s of waiting remain. Nothing was "
-            "sent. Try again later. of.connect(max_wait=...) sets the limit.",
+            f"The next request must wait {duration(asked)} ({self._reason}), {limit}. Nothing "
+            f"{'more ' if refusal else ''}was sent. {advice}",
             request=label,
+            status_code=refusal.status_code if refusal else None,
+            reason=refusal.reason if refusal else "",
             retry_after=asked,
             retryable=True,
             may_have_acted=False,

@@ -53,7 +53,10 @@ _NOT_FOUND = b""
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A response with the data that `of.check` needs; keys of `headers` ignore case."""
+    """A response with the data that `of.check` needs; keys of `headers` ignore case.
+
+    The body has the documented field names, whatever the network's name.
+    """
 
     url: str
     headers: Mapping[str, str]
@@ -241,10 +244,10 @@ class Session:
         `url` is a resolved link to another page.
         """
         call = self._prepare(endpoint, path, query, body, url=url)
-        reply, _ = self._transport.send(
+        reply, content = self._transport.send(
             call, bytes, budget, lambda error: error.status_code in BUSY
         )
-        return Observation(call.url, self._transport.redacted(reply.headers), reply.body)
+        return Observation(call.url, self._transport.redacted(reply.headers), content)
 
     def write(
         self,

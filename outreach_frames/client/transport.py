@@ -248,7 +248,7 @@ class Transport:
         tries, refusal = 0, None  # the last response that was an error
         while True:
             try:
-                sent_at = self.throttle.wait_for_turn(call.label, budget)
+                sent_at = self.throttle.wait_for_turn(call.label, budget, refusal)
                 reply = self._logged_exchange(call, sent_at)
                 value = self._parsed(call, reply, parse)
                 self.throttle.note_success(sent_at)
@@ -258,7 +258,7 @@ class Transport:
             except WaitTooLongError as error:
                 if refusal is None or refusal.retry_after is not None:
                     raise
-                refusal.add_note(str(error))
+                refusal.add_note(error.summary)
                 raise refusal from None
             except ServiceError as error:
                 # Only `max_wait` limits how often a request is refused because of a rate limit.

@@ -18,7 +18,7 @@ from outreach_frames.commands.options import (
     connected,
     read_table,
 )
-from outreach_frames.commands.terminal import print_card, print_text, signals_as_ctrl_c
+from outreach_frames.commands.terminal import print_card, print_note, signals_as_ctrl_c
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -59,13 +59,13 @@ def _run(options: argparse.Namespace) -> int:
                     report.to_csv(options.results)
                 except OutreachError as error:
                     unwritten = error
-            print_card(report._card(), options)
+            print_card(report._card())
     if unwritten is not None:
         raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
     if options.results is not None:
-        print_text(f"Each row with its outcome: {options.results}")
+        print_note(f"Each row with its outcome: {options.results}")
     else:
-        print_text("--results FOLDER writes each row with its outcome to a file.")
+        print_note("--results FOLDER writes each row with its outcome to a file.")
     if options.retry_unknown:
         return EXIT_NOT_ALL_ADDED if report.rows["status"].eq(UNKNOWN).any() else EXIT_OK
     good = [ADDED, PRESENT, *([WOULD_SEND, INVALID] if options.dry_run else [])]
@@ -119,7 +119,7 @@ ADD_LEADS: Final = Command(
     "add-leads",
     "add the rows of a file to a sequence",
     _run,
-    [".files.read:read_prospects", ".leads.plan:add_to_sequence"],
+    [".leads.plan:add_to_sequence", ".files.read:read_prospects"],
     options={
         "path": "a .csv, .xlsx, .xlsm or .parquet file, or a folder of .parquet files",
         "--sequence ID": "the sequence's id",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,16 +16,27 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from outreach_frames.commands.add_leads import ADD_LEADS
-from outreach_frames.commands.options import EXIT_FAILURE, EXIT_OK, Command, call, read_table
+from outreach_frames.commands.options import (
+    EXIT_FAILURE,
+    EXIT_OK,
+    STDOUT,
+    Command,
+    call,
+    read_table,
+)
 from outreach_frames.commands.terminal import (
     fit_lines,
     format_table,
     print_card,
+    print_data,
     print_message,
+    print_note,
     print_text,
 )
 from outreach_frames.common.text import plural
 from outreach_frames.errors import ConfigurationError, InvalidInputError
+from outreach_frames.files.csv_file import csv_text
+from outreach_frames.files.json_records import json_records
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
@@ -66,7 +78,7 @@ def _run_snapshot(options: argparse.Namespace) -> None:
 
     path = call(of.snapshot_people, options)
     if not options.quiet:
-        print_text(f"{plural(count_stored_people(path), 'person', 'people')} written to {path}")
+        print_note(f"{plural(count_stored_people(path), 'person', 'people')} written to {path}")
 
 
 def _run_compare(options: argparse.Namespace) -> None:
@@ -80,13 +92,13 @@ def _run_compare(options: argparse.Namespace) -> None:
     }
     comparison = call(of.compare_people, options, **people)
     if options.out is None:
-        print_card(comparison._card(), options)
-        print_text("--out FILE writes the tables to a file.")
+        print_card(comparison._card())
+        print_note("--out FILE writes the tables to a file.")
         return
     write = comparison.to_excel if options.out.suffix else comparison.to_csv
     path = write(options.out)
     if not options.quiet:
-        print_text(f"{comparison.headline}, written to {path}")
+        print_note(f"{comparison.headline}, written to {path}")
 
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
@@ -94,7 +106,7 @@ _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
 
 def _run_login(options: argparse.Namespace) -> None:
     with call(of.login, options) as client:
-        print_text(
+        print_note(
             f"The service at {client.base_url} accepts the token. Address and token are stored in "
             f"the system's keyring as the profile {options.profile}."
         )
@@ -105,12 +117,11 @@ def _run_check(options: argparse.Namespace) -> int:
     from outreach_frames.service_check import FAILED, WARNING  # noqa: PLC0415 - slow to import
 
     found = call(of.check, options)
-    for row in found.to_dict("records"):
-        print_message(f"{row['status']:8} {row['check']}: {row['detail']}", options)
-        if row["advice"]:
-            print_message(f"{'':8} {row['advice']}", options)
-    if options.out is not None:
-        print_text(save_table(found, options.out))
+    if not _write_data(options, found):
+        for row in found.to_dict("records"):
+            print_message(f"{row['status']:8} {row['check']}: {row['detail']}")
+            if row["advice"]:
+                print_message(f"{'':8} {row['advice']}")
     unwanted = WARNING if options.strict else FAILED
     return EXIT_FAILURE if bool((found["status"] >= unwanted).any()) else EXIT_OK
 
@@ -125,7 +136,7 @@ def _run_count(options: argparse.Namespace) -> None:
         raise InvalidInputError("--out saves only counts per value. Pass --by FILTER too.")
     found: Any = call(of.count_people, options)
     if options.by is None:
-        print_text(f"{found:,}")
+        print_text(str(found))
     else:
         _print_or_save_counts(options, found)
 
@@ -136,24 +147,27 @@ def _run_capacity(options: argparse.Namespace) -> None:
     started = ["leads_started"] if options.email_days else []
     _print_or_save(options, plan, ["date", "email", "emails", *started, "leads_finished"])
     if not plan.empty:
-        print_text(f"The last sending day is {plan.attrs['last_day']}.")
+        days = plural(plan["date"].nunique(), "sending day")
+        print_note(f"All emails are sent in {days}, the last on {plan.attrs['last_day']}.")
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
     accounts = read_table(options).outreach
     found = call(accounts.find_people, options)
-    print_card(found._card(), options)
-    print_text("")
+    print_card(found._card(), sys.stderr)
+    print_note("")
     added = ["name_match"] if options.person_name else []
     _print_or_save(options, found.people, ["account_row", "account_rank", *added, *_SEARCH_COLUMNS])
     if options.accounts is None:
-        print_text("--accounts FILE writes the companies with their status to a file.")
+        print_note("--accounts FILE writes the companies with their status to a file.")
     else:
-        print_text(save_table(found.accounts, options.accounts))
+        _save_table(found.accounts, options.accounts)
 
 
 def _run_forget(options: argparse.Namespace) -> None:
     found = call(of.forget, options)
+    if _write_data(options, found):
+        return
     for row in found.to_dict("records"):
         line = f"{row['kind']}  rows: {row['rows']}, removed: {row['removed']}  {row['path']}"
         if isinstance(row["how"], str):
@@ -161,8 +175,6 @@ def _run_forget(options: argparse.Namespace) -> None:
         print_text(fit_lines(line))
     if found.empty:
         print_text("No searched file contains these people.")
-    if options.out is not None:
-        print_text(save_table(found, options.out))
 
 
 def _show(
@@ -176,28 +188,47 @@ def _print_or_save(
     options: argparse.Namespace, frame: pd.DataFrame, columns: list[str] | None = None
 ) -> None:
     """Write a table to the file of --out, or print some of its columns; by default all."""
-    if options.out is not None:
-        print_text(save_table(frame, options.out))
-        return
     if "columns" in options and options.columns is not None:
         columns = None
-    table = format_table(frame if columns is None else frame[columns])
+    if _write_data(options, frame, columns) or options.out is not None:
+        return
+    shown = frame if columns is None else frame[columns]
+    has_id_first = columns is not None and columns[0] == "id"
+    print_text(format_table(shown, prefer_first=has_id_first))
     size = f"{_row_count(frame)}, {plural(frame.shape[1], 'column')}"
-    print_text(f"{table}\n\n{fit_lines(f'{size}; --out FILE writes all rows and columns.')}")
+    print_note(fit_lines(f"\n{size}; --out FILE writes all rows and columns."))
 
 
 def _print_or_save_counts(options: argparse.Namespace, counts: pd.DataFrame) -> None:
     """Write a table of counts to the file of --out, or print all its rows."""
-    if options.out is not None:
-        print_text(save_table(counts, options.out))
+    if _write_data(options, counts) or options.out is not None:
         return
+    print_text(format_table(counts, len(counts)))
     total = plural(counts.attrs["total"], "person", "people")
-    table = format_table(counts, len(counts))
-    print_text(f"{table}\n\n{fit_lines(f'The whole search finds {total}.')}")
+    print_note(fit_lines(f"\nThe whole search finds {total}."))
 
 
-def save_table(frame: pd.DataFrame, file: Path) -> str:
-    """Write a table to a file and return the message to print."""
+def _write_data(
+    options: argparse.Namespace, frame: pd.DataFrame, columns: list[str] | None = None
+) -> bool:
+    """Write a table to the file of --out, or print it as CSV or JSON; return whether it is printed.
+
+    `columns` are those of --format; --out has all columns.
+    """
+    to_stdout = options.out == STDOUT
+    if options.out is not None and not to_stdout:
+        _save_table(frame, options.out)
+        return False
+    form = options.format or ("csv" if to_stdout else "table")
+    if form == "table":
+        return False
+    shown = frame if to_stdout or columns is None else frame[columns]
+    print_data(csv_text(shown) if form == "csv" else json_records(shown))
+    return True
+
+
+def _save_table(frame: pd.DataFrame, file: Path) -> None:
+    """Write a table to a file."""
     suffix = file.suffix.lower()
     if suffix == ".xlsx":
         written = frame.outreach.to_excel(file)
@@ -205,7 +236,7 @@ def save_table(frame: pd.DataFrame, file: Path) -> str:
         written = frame.outreach.to_parquet(file)
     else:
         written = frame.outreach.to_csv(file, sep="\t" if suffix == ".tsv" else ",")
-    return f"{_row_count(frame)} written to {written}"
+    print_note(f"{_row_count(frame)} written to {written}")
 
 
 def _row_count(frame: pd.DataFrame) -> str:
@@ -215,26 +246,19 @@ def _row_count(frame: pd.DataFrame) -> str:
     return f"{rows:,} of {total:,} people" if total and total > rows else plural(rows, "row")
 
 
-def _list_command(endpoint: spec.Endpoint, options: dict[str, str]) -> Command:
-    """Build the command that lists a resource."""
-    listed = endpoint.listed
-    # The terminal shows no dates, nested objects or foreign ids.
-    shown = [
-        field.name
-        for field in listed.members
-        if not field.format and not field.members and not field.name.endswith("_id")
-    ]
-    return Command(
-        listed.name,
-        endpoint.note,
-        _show(getattr(of, listed.name), shown),
-        [f":{listed.name}"],
-        options | _OUT,
-    )
+def _list_command(endpoint: spec.Endpoint, columns: list[str], options: dict[str, str]) -> Command:
+    """Build the command that lists a resource; a narrow terminal shows its first columns."""
+    name = endpoint.listed.name
+    show = _show(getattr(of, name), columns)
+    return Command(name, endpoint.note, show, [f":{name}"], options | _OUT)
 
 
 _ALL: Final = {"--all": "read all matching people"}
-_OUT: Final = {"--out FILE": "write all columns to a .csv, .tsv, .xlsx or .parquet file"}
+_OUT: Final = {
+    "--out FILE": "write all columns to a .csv, .tsv, .xlsx or .parquet file; - prints them as CSV",
+    "--format FORMAT": "table (the default), csv or json: csv and json have the columns of the "
+    "table, all its rows, and whole cells",
+}
 _QUIET: Final = {"--quiet": "print only warnings and errors, for example in cron"}
 
 COMMANDS: Final = (
@@ -265,6 +289,8 @@ COMMANDS: Final = (
         [":login"],
         {
             "base_url": "the service's address; by default the stored profile's, else asked for",
+            "--network-name NAME": "the professional network's name in the service's field names; "
+            "stored with the token",
             "--requests-per-minute N": "the number of requests per minute; stored with the token",
         },
         details="The token is hidden while you type it. A stored one is kept if it is accepted.",
@@ -291,6 +317,7 @@ COMMANDS: Final = (
     ),
     _list_command(
         spec.LIST_SEQUENCES,
+        ["id", "name", "status", "created_by_user_email"],
         {
             "--name NAME": "part of the name; case is ignored",
             "--status STATUS": f"one of {', '.join(spec.SEQUENCE_STATUSES)}",
@@ -298,7 +325,9 @@ COMMANDS: Final = (
             "--created-by-user-email EMAIL": "the email address of the user who created it",
         },
     ),
-    _list_command(spec.LIST_MAILBOXES, {}),
+    _list_command(
+        spec.LIST_MAILBOXES, ["id", "email", "status", "daily_email_limit", "email_provider"], {}
+    ),
     Command(
         "search",
         "search people and export the table",

@@ -22,7 +22,6 @@ from outreach_frames.client.connect import (
     SANDBOX,
 )
 from outreach_frames.client.options import CA_BUNDLE_VARIABLE, PROXY_VARIABLE
-from outreach_frames.commands.terminal import READS_ALL
 from outreach_frames.common.arguments import ListOfText, suggestion
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.errors import InvalidInputError
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# The path `-`, which stands for standard output.
+STDOUT: Final = Path("-")
 EXIT_OK: Final = 0
 EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
@@ -50,6 +51,8 @@ _FILTERS_NOTE: Final = (
     "A person must match every filter, with at least one of its values. Quote values that contain "
     "spaces."
 )
+# The parameters for which --all passes None.
+_READS_ALL: Final = ("limit", "per_company")
 # The value of --no-email and the like, which pass None.
 _OFF: Final = object()
 
@@ -59,10 +62,14 @@ def _filter_name(option_name: str) -> str:
     return option_name.replace("-", "_")
 
 
-def _output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
+def _output_path(
+    suffixes: Sequence[str], what: str, *, or_stdout: bool = False
+) -> Callable[[str], Path]:
     """Return an argparse type for output files that checks the file's ending."""
 
     def path(text: str) -> Path:
+        if or_stdout and text == "-":
+            return STDOUT
         try:
             check_suffix(text, suffixes, what)
         except InvalidInputError as error:
@@ -72,12 +79,13 @@ def _output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
     return path
 
 
-_TABLE_PATH: Final = _output_path((".csv", ".parquet", ".xlsx", ".tsv"), "tables")
+_TABLES: Final = (".csv", ".parquet", ".xlsx", ".tsv")
 # Settings of `add_argument` that do not follow from a parameter's type and default.
 _SETTINGS: Final[dict[str, dict[str, Any]]] = {
-    "--accounts FILE": {"type": _TABLE_PATH},
+    "--accounts FILE": {"type": _output_path(_TABLES, "tables")},
     "--by FILTER": {"type": _filter_name},
-    "--out FILE": {"type": _TABLE_PATH},
+    "--format FORMAT": {"choices": ("table", "csv", "json")},
+    "--out FILE": {"type": _output_path(_TABLES, "tables", or_stdout=True)},
     "--out WORKBOOK": {"type": _output_path((".xlsx", ""), "a workbook, or CSV files to a folder")},
     "--overrides NAME": {"choices": spec.OVERRIDE_NAMES},
     "--results FOLDER": {"type": Path},
@@ -155,12 +163,17 @@ def _python_name(usage: str) -> str:
 
 
 def _names(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return the parser's options and positional arguments by their names in Python."""
+    """Return the terms of the parser: an option or position for each argument in Python."""
     names: dict[str, str] = {}
     for action in parser._actions:
         long = [text for text in action.option_strings if text.startswith("--")]
-        names |= {_python_name(text): text for text in long}
-        names.setdefault(action.dest, long[0] if long else action.dest.upper())
+        if action.const is _OFF:
+            names |= {f"{action.dest}=None": text for text in long}
+        else:
+            names |= {_python_name(text): text for text in long}
+            names.setdefault(action.dest, long[0] if long else action.dest.upper())
+    if "all" in names:
+        names |= dict.fromkeys([f"{name}=None" for name in _READS_ALL], names["all"])
     return names
 
 
@@ -253,7 +266,7 @@ def arguments_of(function: Callable[..., object], options: argparse.Namespace) -
     if given.get("quiet"):
         given["progress"] = False
     if given.get("all"):
-        given |= dict.fromkeys(READS_ALL)
+        given |= dict.fromkeys(_READS_ALL)
     known = {*names, *(spec.FILTERS_BY_NAME if "fields" in names else ())}
     return {name: value for name, value in given.items() if name in known}
 
@@ -288,14 +301,17 @@ class _StoreOnce(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser of one command that suggests the nearest option for an unknown one."""
+    """A parser of one command that rejects unknown options, naming the nearest, and conflicts."""
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse arguments; exit if an option is unknown."""
+        """Parse arguments; exit if an option is unknown, or --format conflicts with --out."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             close = suggestion(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{close}")
+        form, out = (getattr(options, name, None) for name in ("format", "out"))
+        if form and out and (out != STDOUT or form == "table"):
+            self.error(f"--format {form} and --out {out} conflict. Pass one of them.")
         return options, unknown

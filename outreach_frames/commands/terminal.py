@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import io
 import os
 import re
 import shutil
@@ -12,7 +12,7 @@ import sys
 import textwrap
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Final, NoReturn, TextIO
@@ -25,34 +25,11 @@ from outreach_frames.errors import OutreachError
 from outreach_frames.tables.value_text import column_texts
 
 _SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_COMMANDS: Final = {
-    **{f"{name}_people": name for name in ("search", "export", "snapshot")},
-    **{name: name for name in ("sequences", "mailboxes", "contacts", "check", "forget")},
-    **{name: name for name in ("login", "logout")},
-    **{"find_people": "find-people", "lead_list": "lead-list", "filters": "search --help"},
-    **{"count_people": "count", "explain_search": "explain", "sending_capacity": "capacity"},
-}
-_ARGUMENT: Final = re.compile(
-    r"(?<![\w.?&/-])(\w+)=(None|True|False|\[[^\]]*\]|\{[^}]*\}|(?=[\s,;.]|$))?"
-)
-# An argument that is a message's subject.
-_SUBJECT: Final = re.compile(r"^(\w+)(?= (?:takes|is blank|is an empty|has no effect)\b)")
-_PAIR: Final = re.compile(r"['\"](\w+)['\"]: (True|'[^']*'|\"[^\"]*\")")
-_CALL: Final = re.compile(rf"\b(Call )?(?:of\.)?({'|'.join(_COMMANDS)})\(\)")
-# The parameters for which --all passes None.
-READS_ALL: Final = ("limit", "per_company")
-# Unquoted Python that has no meaning in a shell.
-_PYTHON_ONLY: Final = re.compile(
-    r"\bof\.\w|=(?:None|True|False)\b|\w\(\)|\bclient=|\.(?:attrs|loc)\b|\bexception's "
-    r"|\b(?:df|frame|report)\.\w"
-)
-_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _MAX_ROWS: Final = 40
 # Maximum width of a cell, and the width to which text may be cut.
-_MAX_CELL, _MIN_CELL = 40, 10
+_MAX_CELL, _MIN_CELL = 46, 10
 # The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
-_SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
 
 
 @contextlib.contextmanager
@@ -92,22 +69,42 @@ def _discard_output(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def print_card(card: Card, options: argparse.Namespace) -> None:
+def print_card(card: Card, stream: TextIO | None = None) -> None:
     """Print a card without advice, which is for Python, with lines that fit the terminal."""
     facts = [replace(fact, advice="") for fact in card.facts]
-    print_message(as_text(replace(card, facts=facts, advice="")), options)
+    print_message(as_text(replace(card, facts=facts, advice="")), stream)
 
 
-def print_message(text: str, options: argparse.Namespace) -> None:
-    """Print a text in the terms of the command line, with lines that fit the terminal."""
-    print_text(fit_lines(in_shell_terms(text, options.names)))
+def print_message(text: str, stream: TextIO | None = None) -> None:
+    """Print a text with lines that fit the terminal."""
+    print_text(fit_lines(text), stream)
+
+
+def print_note(text: str) -> None:
+    """Print a text that is not data to standard error, unless it is closed."""
+    if sys.stderr is not None:
+        print_text(text, sys.stderr)
 
 
 def print_text(text: str, stream: TextIO | None = None) -> None:
-    """Print a text; ignore a closed pipe, but raise OutreachError if the output is lost."""
-    stream = sys.stdout if stream is None else stream
+    """Print a text with its control characters escaped, by default to standard output."""
+    _write(printable(f"{text}\n", keep="\n"), sys.stdout if stream is None else stream)
+
+
+def print_data(text: str) -> None:
+    """Print CSV or JSON unchanged in UTF-8; in a terminal, escape control characters."""
+    if sys.stdout is None or sys.stdout.isatty():
+        print_text(text.rstrip("\n"))
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    _write(text, sys.stdout)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    """Write a text; ignore a closed pipe, but raise OutreachError if the output is lost."""
     try:
-        print(printable(text, keep="\n"), file=stream, flush=True)
+        print(text, end="", file=stream, flush=True)
     except OSError as error:
         _discard_output(stream)
         if stream is sys.stdout and not isinstance(error, BrokenPipeError):
@@ -128,19 +125,30 @@ def fit_lines(text: str) -> str:
     return "\n".join(lines)
 
 
-def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
-    """Format the first columns that fit the terminal; ids and numbers are never shortened."""
+def format_table(
+    frame: pd.DataFrame, max_rows: int = _MAX_ROWS, *, prefer_first: bool = False
+) -> str:
+    """Format the first columns that fit the terminal; ids and numbers are never shortened.
+
+    With `prefer_first`, only the last column that fits is shortened.
+    """
     half = max_rows // 2
     is_cut = len(frame) > max_rows
     shown = pd.concat([frame.head(half), frame.tail(half)]) if is_cut else frame
     are_numbers = [pd.api.types.is_numeric_dtype(dtype) for dtype in shown.dtypes]
-    columns, limits = [], []
+    columns: list[list[str]] = []
+    limits: list[tuple[int, int]] = []
     for position, name in enumerate(map(str, shown.columns)):
         texts = column_texts(shown.iloc[:, position]).texts.to_pylist()
         cells = [printable(name), *(printable(text or "") for text in texts)]
         most = min(max(map(_width, cells)), _MAX_CELL)
-        is_whole = are_numbers[position] or name == "id" or name.endswith("_id")
-        limits.append((most if is_whole else min(most, _MIN_CELL), most))
+        least = min(most, _MIN_CELL)
+        if are_numbers[position] or name == "id" or name.endswith("_id"):
+            least = most
+        elif prefer_first:
+            room = _terminal_width() - sum(width + 2 for width, _ in limits)
+            least = min(most, max(room, _width(cells[0])))
+        limits.append((least, most))
         columns.append([*cells[: half + 1], "…", *cells[half + 1 :]] if is_cut else cells)
     widths = _column_widths(limits)
     sized = [
@@ -155,7 +163,7 @@ def _column_widths(limits: Sequence[tuple[int, int]]) -> list[int]:
     available = _terminal_width()
     totals = accumulate(least + 2 for least, _ in limits)
     shown = limits[: sum(total - 2 <= available for total in totals)]
-    for widest in range(_MAX_CELL, _MIN_CELL - 1, -1):
+    for widest in range(_MAX_CELL, 0, -1):
         widths = [max(least, min(most, widest)) for least, most in shown]
         if len(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) <= available:
             return widths
@@ -188,48 +196,3 @@ def _fitted(text: str, width: int, *, to_right: bool = False) -> str:
 def _terminal_width() -> int:
     """Return the width that COLUMNS sets, or the terminal's; files and pipes have no limit."""
     return shutil.get_terminal_size((_ANY_WIDTH, 0)).columns
-
-
-def in_shell_terms(text: str, options: Mapping[str, str]) -> str:
-    """Replace a command's arguments in a message by its options, and calls by commands.
-
-    `options` has the command's options by their names in Python. Sentences with other Python are
-    dropped, but never a line's first sentence.
-
-    >>> options = {"limit": "--limit", "all": "--all", "status": "--status"}
-    >>> in_shell_terms("20 of 400 people were read. Pass limit=None to read all.", options)
-    '20 of 400 people were read. Pass --all to read all.'
-    >>> in_shell_terms("status='activ' is unknown. Call df.reset_index().", options)
-    "--status 'activ' is unknown."
-    """
-    text = _SUBJECT.sub(lambda name: options.get(name[1], name[1]), text)
-    text = _ARGUMENT.sub(lambda argument: _option_text(argument, options), text)
-    text = _CALL.sub(
-        lambda call: f"{'Run ' if call[1] else ''}outreach-frames {_COMMANDS[call[2]]}", text
-    )
-    lines = []
-    for line in text.split("\n"):
-        first, *others = _SENTENCE_END.split(line)
-        kept = [one for one in others if not _PYTHON_ONLY.search(_QUOTED.sub("", one))]
-        lines.append(" ".join([first, *kept]))
-    return "\n".join(lines)
-
-
-def _option_text(argument: re.Match[str], options: Mapping[str, str]) -> str:
-    """Return an option and its value, such as --data first_name='First Name'."""
-    name, value = argument.groups()
-    option = options.get(name)
-    if option is None:
-        return argument[0]
-    if value is None:
-        return f"{option} "
-    if value == "None":
-        every = options.get("all") if name in READS_ALL else None
-        return every or options.get(f"no_{name}", f"no {option}")
-    if value == "False":
-        return f"--no-{option.removeprefix('--')}"
-    words = value.removeprefix("True").strip("[]'\"").replace("...", "VALUE VALUE")
-    if value.startswith("{"):
-        pairs = _PAIR.findall(value)
-        words = " ".join(key if text == "True" else f"{key}={text}" for key, text in pairs)
-    return f"{option} {words}".rstrip()

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from outreach_frames.common import terms
 from outreach_frames.common.text import BLANKS, has_lone_surrogate, quoted
 from outreach_frames.errors import InvalidInputError
 
@@ -96,11 +97,13 @@ def is_missing(cell: Any) -> bool:
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
     """Return a value after checking that it is one of the choices."""
     if not isinstance(value, str):
-        raise InvalidInputError(f"{name} takes one of {', '.join(choices)}, not {_kind(value)}.")
+        raise InvalidInputError(
+            f"{terms.name(name)} takes one of {', '.join(choices)}, not {_kind(value)}."
+        )
     if value not in choices:
         raise InvalidInputError(
-            f"{name}={quoted(value)} is not one of {', '.join(choices)}."
-            f"{suggestion(value, choices)}"
+            f"{terms.argument(name, value)} is not one of "
+            f"{', '.join(choices)}.{suggestion(value, choices)}"
         )
     return value
 
@@ -115,20 +118,22 @@ def check_text(name: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InvalidInputError(f"{name} takes text, not {_kind(value)}.")
+        raise InvalidInputError(f"{terms.name(name)} takes text, not {_kind(value)}.")
     if not value.strip():
-        raise InvalidInputError(f"{name} is blank. Omit it, or pass a value.")
+        raise InvalidInputError(f"{terms.name(name)} is blank. Omit it, or pass a value.")
     if has_lone_surrogate(value):
-        raise InvalidInputError(f"{name} contains a lone surrogate. Remove it.")
+        raise InvalidInputError(f"{terms.name(name)} contains a lone surrogate. Remove it.")
     return value
 
 
 def check_id(name: str, value: object) -> str:
     """Return an id after checking that a URL path can contain it."""
     if not isinstance(value, str):
-        raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)}.")
+        raise InvalidInputError(f"{terms.name(name)} takes an id as text, not {_kind(value)}.")
     if not _is_id(value):
-        raise InvalidInputError(f"{name}={quoted(value)} is not an id. Pass the service's id.")
+        raise InvalidInputError(
+            f"{terms.argument(name, value)} is not an id. Pass the service's id."
+        )
     return str(value)  # numpy's text cannot be encoded
 
 
@@ -136,7 +141,7 @@ def check_integer(name: str, value: object) -> int:
     """Return an integer; booleans are rejected."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InvalidInputError(
-            f"{name} takes a whole number, not {_kind(value)} ({quoted(value)})."
+            f"{terms.name(name)} takes a whole number, not {_kind(value)} ({quoted(value)})."
         )
     return int(value)
 
@@ -155,7 +160,8 @@ def check_day(name: str, value: object) -> pd.Timestamp:
         is_date &= np.datetime_data(value)[0] not in {"Y", "M", "W"}
     if not (is_day(value) if isinstance(value, str) else is_date):
         raise InvalidInputError(
-            f"{name}={quoted(value)} is not a day. Pass it as YYYY-MM-DD, such as '2026-03-02'."
+            f"{terms.argument(name, value)} is not a day. Pass it as YYYY-MM-DD, such as "
+            "'2026-03-02'."
         )
     day = pd.Timestamp(cast("Any", value))
     return day.tz_localize(None).normalize()
@@ -175,9 +181,8 @@ def check_ids(name: str, values: object) -> list[str]:
     bad = [position for position, entry in enumerate(entries) if not _is_id(entry)]
     if bad:
         raise InvalidInputError(
-            f"{len(bad)} of {len(entries)} {name} are missing or not text "
-            f"({format_positions(bad)}). Drop missing entries, for example with .dropna(), "
-            "and convert the others to text."
+            f"{len(bad)} of {len(entries)} {terms.name(name)} are missing or not text "
+            f"({format_positions(bad)}). Drop missing entries, and convert the others to text."
         )
     return [str(entry).strip() for entry in entries]
 
@@ -202,7 +207,7 @@ def check_list(name: str, values: object) -> list[object]:
     if isinstance(values, Iterable) and not isinstance(values, _NOT_LISTS) and not is_frame:
         return list(values)
     raise InvalidInputError(
-        f"{name} takes a list of text or a frame's column, not {_kind(values)}."
+        f"{terms.name(name)} takes a list of text or a frame's column, not {_kind(values)}."
     )
 
 

@@ -13,7 +13,11 @@ _CELL: Final = "text-align:left;vertical-align:top;padding:3px 12px 3px 0"
 # Numbers must not break across lines, however narrow the page is.
 _WHOLE_WORDS: Final = "overflow-wrap:normal"
 # Inherited colours fit light and dark pages.
-_TABLE: Final = "color:inherit;font-size:inherit;border-collapse:collapse"
+_TABLE: Final = "display:block;color:inherit;font-size:inherit"
+# On a narrow page the text wraps below its name.
+_ROW: Final = "display:flex;flex-wrap:wrap;background:none"
+_NUMBER: Final = f"{_CELL};{_WHOLE_WORDS};flex:0 0 4em;text-align:right"
+_TEXT: Final = f"{_CELL};flex:1 1 24em"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +96,15 @@ def _elements(card: Card) -> Iterator[str]:
     if card.alert:
         yield f"<p><b>{_html(card.alert)}</b></p>"
     if card.facts:
-        style = f"{_CELL};{_WHOLE_WORDS}"
-        titles = "".join(f'<th style="{style}">{_html(title)}</th>' for title in card.columns)
-        head = f"<thead><tr>{titles}</tr></thead>" if titles else ""
-        rows = "".join(map(_row, card.facts))
-        yield f'<table style="{_TABLE}">{head}<tbody>{rows}</tbody></table>'
+        width = max(len(text) for text in [*card.columns[:1], *(fact.name for fact in card.facts)])
+        name = f"{_CELL};{_WHOLE_WORDS};flex:0 0 {width}ch"
+        titles = "".join(
+            f'<th style="{style}">{_html(title)}</th>'
+            for title, style in zip(card.columns, (name, _NUMBER, _TEXT), strict=False)
+        )
+        head = f'<tr style="{_ROW}">{titles}</tr>' if titles else ""
+        rows = "".join(_row(fact, name) for fact in card.facts)
+        yield f'<table style="{_TABLE}"><tbody style="display:block">{head}{rows}</tbody></table>'
     for part in card.details:
         if part.is_code and part.lines:
             code = _html("\n".join(part.lines), keep="\n")
@@ -109,15 +117,14 @@ def _elements(card: Card) -> Iterator[str]:
         yield f"<p><small>{_html(card.advice)}</small></p>"
 
 
-def _row(fact: Fact) -> str:
-    cells = [f'<th scope="row" style="{_CELL};{_WHOLE_WORDS}">{_html(fact.name)}</th>']
+def _row(fact: Fact, name_style: str) -> str:
+    cells = [f'<th scope="row" style="{name_style}">{_html(fact.name)}</th>']
     if fact.number is not None:
-        style = f"{_CELL};{_WHOLE_WORDS};text-align:right"
-        cells.append(f'<td style="{style}">{fact.number:,}</td>')
+        cells.append(f'<td style="{_NUMBER}">{fact.number:,}</td>')
     details = "".join(f'<br><span style="opacity:.8">{_html(text)}</span>' for text in fact.details)
     advice = f"<br><i>{_html(fact.advice)}</i>" if fact.advice else ""
-    cells.append(f'<td style="{_CELL}">{_html(fact.text)}{details}{advice}</td>')
-    return f'<tr style="background:none">{"".join(cells)}</tr>'
+    cells.append(f'<td style="{_TEXT}">{_html(fact.text)}{details}{advice}</td>')
+    return f'<tr style="{_ROW}">{"".join(cells)}</tr>'
 
 
 def _html(text: str, keep: str = "") -> str:

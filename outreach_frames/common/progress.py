@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
@@ -34,15 +33,20 @@ def progress_bar(
 def _bar(
     total: int | None, done: int, description: str, unit: str, *, shown: bool, at_once: bool
 ) -> tqdm[NoReturn]:
-    with warnings.catch_warnings(action="ignore"):
-        from tqdm.auto import tqdm  # noqa: PLC0415 - slow to import, and most calls show no bar
+    # Slow to import, and most calls show no bar.
+    from tqdm import tqdm  # noqa: PLC0415
 
-    bar = tqdm(
+    kind: type[tqdm[NoReturn]] = tqdm
+    if shown and _in_notebook():
+        from outreach_frames.common.notebook_bar import NotebookBar  # noqa: PLC0415
+
+        kind = NotebookBar
+    bar = kind(
         total=total,
         initial=done,
         desc=description,
         unit=f" {unit}",
-        file=None if _in_notebook() else _BestEffortStream(sys.stderr),
+        file=_BestEffortStream(sys.stderr),
         disable=not shown or sys.stderr is None,
         delay=0 if at_once else _DELAY_SECONDS,
         leave=at_once,
@@ -68,6 +72,11 @@ class _BestEffortStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def set_step(bar: tqdm[NoReturn], step: str) -> None:
+    """Name the current step at a bar; a refresh would show the bar of a short run."""
+    bar.set_postfix_str(step, refresh=bar.format_dict["elapsed"] > _DELAY_SECONDS)
 
 
 def announce(message: str) -> None:

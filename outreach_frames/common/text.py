@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from functools import cache
 
 # Control and format characters, lone surrogates and line separators. Joiners are allowed: names in
@@ -184,6 +185,18 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     ('1 lead', '1,200 leads', '2 people')
     """
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
+def duration(seconds: float, rounded: Callable[[float], int] = math.ceil) -> str:
+    """Format seconds for people; more than two minutes are minutes, more than two hours hours.
+
+    >>> duration(0.25), duration(120), duration(300), duration(3601), duration(86_400)
+    ('0.25 s', '120 s', '5 minutes', '60.1 minutes', '24 hours')
+    """
+    if seconds <= 120:
+        return f"{seconds:.3g} s"
+    unit, length = ("minutes", 60) if seconds <= 7200 else ("hours", 3600)
+    return f"{rounded(10 * seconds / length) / 10:,g} {unit}"
 
 
 def unique_name(name: str, taken: Container[object]) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from outreach_frames.common import sqlite_file
+from outreach_frames.common import sqlite_file, terms
 from outreach_frames.common.atomic_files import delete, move, set_mode, sync_folder, unwritable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -37,7 +37,6 @@ PRAGMA user_version = {FORMAT};
 """
 CHECKPOINT_FILE: Final = "journal.sqlite"
 _LOCK: Final = "lock"
-_START_OVER: Final = "Delete this folder, or pass resume=False to export_people, to start over."
 _SHOWN_CHARACTERS: Final = 60
 
 
@@ -180,8 +179,8 @@ class Checkpoint:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version != FORMAT:
             raise InvalidInputError(
-                f"{self.folder} belongs to another version of this package (format {version}, "
-                f"not {FORMAT}). Finish the export with that version. {_START_OVER}"
+                f"{self.folder} belongs to another version of this package (format {version}, not "
+                f"{FORMAT}). Finish the export with that version. {_start_over()}"
             )
         stored = dict(self._connection.execute("SELECT part, value FROM export"))
         changed = [
@@ -193,13 +192,13 @@ class Checkpoint:
         if changed:
             raise InvalidInputError(
                 f"{self.folder} belongs to a different export: {'; '.join(changed)}. Repeat the "
-                f"earlier call to resume that export. {_START_OVER}"
+                f"earlier call to resume that export. {_start_over()}"
             )
 
     @contextmanager
     def explained(self) -> Iterator[None]:
         """Convert file and database errors to InvalidInputError with advice."""
-        with sqlite_file.translate_errors(self.folder, "checkpoint", damaged=_START_OVER):
+        with sqlite_file.translate_errors(self.folder, "checkpoint", damaged=_start_over()):
             try:
                 yield
             except OSError as error:
@@ -213,3 +212,8 @@ class Checkpoint:
 def read_part(part: bytes) -> pa.Table:
     """Return the people of a part."""
     return pa.ipc.open_stream(part).read_all()
+
+
+def _start_over() -> str:
+    """Return advice for a checkpoint that cannot be resumed."""
+    return f"Delete this folder, or pass {terms.argument('resume', False)}, to start over."

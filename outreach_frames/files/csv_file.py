@@ -134,6 +134,14 @@ def write_csv(
     return replace_csv(path, write, metadata)
 
 
+def csv_text(frame: pd.DataFrame) -> str:
+    """Return a frame as CSV in the format of `write_csv`."""
+    buffer = pa.BufferOutputStream()
+    table, _ = _csv_table(frame, index=has_labels(frame.index), attrs=False)
+    _write_table(without_formulas(table), buffer)
+    return str(buffer.getvalue(), "utf-8")
+
+
 def csv_rows(table: pa.Table) -> memoryview:
     """Convert the rows of a search result to CSV in the format of `write_csv`, without a header."""
     columns = [without_formulas_in(csv_form(column)) for column in table.columns]

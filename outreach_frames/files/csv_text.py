@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TextIO, get_args
 
+from outreach_frames.common import terms
 from outreach_frames.common.text import plural, shorten
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import MISSING, Separator
@@ -34,7 +35,7 @@ _SIGNATURES: Final = {
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": (
         "an old Excel workbook or another Office document. Save it as .xlsx, and pass that file."
     ),
-    b"SQLite format 3\0": "a SQLite database. Pass the frame that pandas.read_sql() reads from it.",
+    b"SQLite format 3\0": "a SQLite database. Export the table as a CSV file, and pass that file.",
     b"%PDF-": "a PDF document. Get the table as a CSV file or a workbook.",
     b"\x1f\x8b\x08": "compressed by gzip. Unpack it, and pass the unpacked file.",
 }
@@ -112,7 +113,8 @@ def _as_utf8(content: bytes, path: Path, encoding: str) -> bytes:
     with suppress(UnicodeDecodeError):
         if text != content.decode(likely).removeprefix("\ufeff"):
             raise InvalidInputError(
-                f'{path} is in {likely}, not in {encoding}. Pass encoding="{likely}".'
+                f"{path} is in {likely}, not in {encoding}. Pass "
+                f"{terms.argument('encoding', likely)}."
             )
     return text.encode()
 
@@ -120,7 +122,7 @@ def _as_utf8(content: bytes, path: Path, encoding: str) -> bytes:
 def _not_utf8(path: Path, likely: str) -> InvalidInputError:
     return InvalidInputError(
         f"{path} is not in UTF-8, but probably in {likely}. Pass the encoding, such as "
-        f'encoding="{likely}", or save the file as UTF-8.'
+        f"{terms.argument('encoding', likely)}, or save the file as UTF-8."
     )
 
 
@@ -223,7 +225,7 @@ def find_separator(
         if is_equal or (columns[mark] > most and share > 1 / 2):
             raise InvalidInputError(
                 f"{path} may be separated by {mark!r} or by {chosen!r}. Name the separator, such "
-                f"as sep={mark!r}."
+                f"as {terms.argument('sep', mark)}."
             )
     return chosen
 
@@ -242,8 +244,8 @@ def _require_no_title(rows: NumberedRows, sep: str, path: Path) -> None:
     if line is not None:
         raise InvalidInputError(
             f"{path}: lines of text precede the header, which seems to be line {line:,}. Delete "
-            f"the lines above it; or pass sep= if the first line is the header, and {sep!r} does "
-            "not separate columns."
+            f"the lines above it; or pass {terms.argument('sep')} if the first line is the header, "
+            f"and {sep!r} does not separate columns."
         )
 
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from outreach_frames.analysis.interface_columns import table_of
 from outreach_frames.analysis.unlist import as_lists, join_lists
 from outreach_frames.common.atomic_files import check_suffix, expanded, replace_file
-from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.progress import progress_bar, set_step
 from outreach_frames.common.text import unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
@@ -179,7 +179,7 @@ def write_sheets(
                 writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
             book.set_custom_property(PROPERTY, package_version(), "text")
             # Closing the workbook takes as long as writing its columns.
-            bar.set_postfix_str("saving")
+            set_step(bar, "saving")
         file.write(content.getbuffer())
         bar.update(2 * width - bar.n)
 

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.text import shorten
 from outreach_frames.common.warnings import warn
@@ -209,7 +210,7 @@ def _choose(book: Any, requested: str | int | None, path: Path) -> Any:
     sheets = book.worksheets
     hidden = [sheet for sheet in sheets if sheet.sheet_state != "visible"]
     shown = [f"{sheet.title!r}{' (hidden)' if sheet in hidden else ''}" for sheet in sheets]
-    advice = f"Pass sheet_name= as one of: {', '.join(shown)}."
+    advice = f"Pass {terms.argument('sheet_name')} as one of: {', '.join(shown)}."
     if requested is None:
         chosen = next((sheet for sheet in sheets if sheet not in hidden), sheets[0])
         if len(sheets) > 1:

@@ -33,5 +33,9 @@ def misfits_remark(misfits: Mapping[str, str]) -> str:
     """
     documented = empty_documented_columns()
     has_lists = any(name in documented and is_list(documented[name].type) for name in misfits)
-    lists = " Lists are read from files that df.outreach.to_csv wrote." if has_lists else ""
+    lists = (
+        " Lists are read from files that df.outreach.to_csv, or --out in a shell, wrote."
+        if has_lists
+        else ""
+    )
     return f"{'; '.join(misfits.values())}. Correct the cells, or convert the columns.{lists}"

@@ -10,6 +10,7 @@ from typing import Final, get_args
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import SUFFIXES, Separator
@@ -132,8 +133,11 @@ def frame_or_file(given: FrameLike | str | Path, who: str, takes: str) -> pd.Dat
         return read_as_text(given)
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"{who} cannot read {given} as a table: {error} Or read the table with "
-            "of.read_prospects() or pandas, and pass the frame."
+            f"{who} cannot read {given} as a table: {error}"
+            + terms.wording(
+                " Or read the table with of.read_prospects() or pandas, and pass the frame.",
+                in_shell="",
+            )
         ) from error
 
 
@@ -151,17 +155,20 @@ def _read(
     is_parquet = _is_parquet(source)
     if sheet_name is not None and not is_book:
         raise InvalidInputError(
-            f"sheet_name={sheet_name!r} is only for Excel workbooks, but {source} does not end in "
-            f"{' or '.join(sorted(WORKBOOKS, reverse=True))}. Omit sheet_name."
+            f"{terms.argument('sheet_name', sheet_name)} is only for Excel workbooks, but {source} "
+            f"does not end in {' or '.join(sorted(WORKBOOKS, reverse=True))}. Omit "
+            f"{terms.name('sheet_name')}."
         )
     for name, given in (("encoding", encoding), ("sep", sep)):
         if given is not None and (is_book or is_parquet):
             raise InvalidInputError(
-                f"{name}={given!r} is only for text files, but {source} is "
-                f"{'a workbook' if is_book else 'Parquet'}. Omit {name}."
+                f"{terms.argument(name, given)} is only for text files, but {source} is "
+                f"{'a workbook' if is_book else 'Parquet'}. Omit {terms.name(name)}."
             )
     if sep is not None and sep not in get_args(Separator):
-        raise InvalidInputError(f"sep={sep!r} is not valid; pass one of {get_args(Separator)}.")
+        raise InvalidInputError(
+            f"{terms.argument('sep', sep)} is not valid; pass one of {get_args(Separator)}."
+        )
     try:
         _require_table(source, as_text=as_text)
         if is_book:

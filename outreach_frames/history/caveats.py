@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from outreach_frames.common import terms
 from outreach_frames.common.text import listed
 from outreach_frames.history.snapshots import filter_differences
 from outreach_frames.history.source import Source
@@ -51,8 +52,11 @@ def describe_unknown_filters(sides: Sequence[Source]) -> Iterator[str]:
         if not isinstance(side.attrs.get("filters"), Mapping)
     ]
     yield from describe(
-        "The searches may differ, because these tables have no filters in .attrs, which many "
-        "pandas operations drop",
+        terms.wording(
+            "The searches may differ, because these tables have no filters in .attrs, which many "
+            "pandas operations drop",
+            in_shell="The searches may differ, because these tables do not record their filters",
+        ),
         unknown,
     )
 

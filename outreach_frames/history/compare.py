@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import COMPANY_KEYS, COMPANY_PREFIX
 from outreach_frames.analysis.tenure import iso_days
+from outreach_frames.common import terms
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -153,15 +154,18 @@ def compare_people(
         headcounts=compare_headcounts(old, new, companies),
         sizes=(old.rows, new.rows, len(people.pairs_before)),
         totals=(caveats.known_total(old), caveats.known_total(new)),
-        differences=[*differences, *caveats.describe_unknown_filters((old, new))],
-        remarks=[
+        notes=[
+            *differences,
+            *caveats.describe_unknown_filters((old, new)),
             *notes,
             *caveats.describe_skipped_columns(old, new),
             *caveats.describe("Columns of other types, which were not compared", incomparable),
         ],
     )
-    for message in [*differences, *notes]:
-        warn(message)
+    if limits := [*differences, *notes]:
+        # The notes may name people; their beginnings do not.
+        heads = [message.partition(": ")[0].rstrip(".") for message in limits]
+        warn(f"{'; '.join(heads)}. See the comparison's notes.")
     return comparison
 
 
@@ -328,7 +332,8 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
     if not any(name in before.columns and name in after.columns for name in (_ID, _URL)):
         raise InvalidInputError(
             f"{before.name} and {after.name} have no common column {_ID!r} or {_URL!r} to match "
-            "people by. Use frames or files of search_people() or export_people()."
+            f"people by. Use frames or files of {terms.function('search_people')} or "
+            f"{terms.function('export_people')}."
         )
     old_ids, new_ids = _read_keys(before, after, _ID)
     old_urls, new_urls = _read_keys(before, after, _URL)

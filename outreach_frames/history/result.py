@@ -55,19 +55,16 @@ class PeopleComparison(Result):
         headcounts: Headcounts,
         sizes: tuple[int, int, int],  # number of rows before, after, and in both tables
         totals: tuple[int | None, int | None],  # the service's counts of people
-        differences: Sequence[str],  # differences between the searches
-        remarks: Sequence[str],
+        notes: Sequence[str],
     ) -> None:
         self.appeared: pd.DataFrame = appeared
         self.disappeared: pd.DataFrame = disappeared
         self.changed: pd.DataFrame = changed
         self.employer_changes: pd.DataFrame = employer_changes
-        self.notes: list[str] = [*differences, *remarks]
+        self.notes: list[str] = list(notes)
         self._headcounts = headcounts
         self._sizes = sizes
         self._totals = totals
-        self._differences = " ".join(differences)
-        self._remarks = " ".join(remarks)
 
     @property
     def headcount(self) -> pd.DataFrame:
@@ -99,7 +96,11 @@ class PeopleComparison(Result):
         DataFrame
             Columns `item` (str), `count` (Int64) and `note` (str).
         """
-        facts = [(fact.name, fact.number, fact.text) for fact in self._facts()]
+        notes = " ".join(self.notes)
+        facts = [
+            (fact.name, fact.number, _joined(fact.text, notes if fact.name == "after" else ""))
+            for fact in self._facts()
+        ]
         counts = pd.DataFrame(facts, columns=["item", "count", "note"])
         return counts.astype({"item": STR, "count": "Int64", "note": STR})
 
@@ -131,10 +132,10 @@ class PeopleComparison(Result):
             "" if total is None else f"The service counted {total:,}." for total in self._totals
         ]
         yield Fact("before", _joined("Rows in the earlier table.", counted[0]), before)
-        yield Fact("after", _joined("Rows in the later table.", counted[1], self._remarks), after)
+        yield Fact("after", _joined("Rows in the later table.", counted[1]), after)
         yield Fact("in_both", "People in both tables.", both)
-        yield Fact("appeared", _joined(_NEW, self._differences), len(self.appeared))
-        yield Fact("disappeared", _joined(_NOT_LEFT, self._differences), len(self.disappeared))
+        yield Fact("appeared", _NEW, len(self.appeared))
+        yield Fact("disappeared", _NOT_LEFT, len(self.disappeared))
         values = f"{plural(len(self.changed), 'value')} in {plural(fields, 'field')}"
         yield Fact("changed", f"People with changes, {values} in total.", people)
         yield Fact("employer_changes", "People who changed employers.", len(self.employer_changes))

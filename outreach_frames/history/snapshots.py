@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_day, is_day
 from outreach_frames.common.atomic_files import expanded, unreadable, unwritable
 from outreach_frames.common.pandas_versions import STR
@@ -107,8 +108,9 @@ def snapshot_people(
     chosen = check_columns(columns, [split_by])
     if chosen is not None and not {"id", "profnet_url"}.intersection(chosen):
         warn(
-            "compare_people() cannot compare this snapshot: columns has neither 'id' nor "
-            "'profnet_url' to match people by. Add one of these columns."
+            f"{terms.function('compare_people')} cannot compare this snapshot: "
+            f"{terms.name('columns')} has neither 'id' nor 'profnet_url' to match people by. Add "
+            "one of these columns."
         )
     connected = resolve(client)
     root = expanded(folder)
@@ -204,8 +206,9 @@ def describe_unfinished(folder: Path) -> Iterator[str]:
         match = _UNFINISHED.fullmatch(path.name)
         if match and path.is_dir():
             yield (
-                f"The snapshot of {match[1]} in {folder} is not finished. Repeat snapshot_people() "
-                f'with date="{match[1]}" to resume the snapshot, or delete {path.name}.'
+                f"The snapshot of {match[1]} in {folder} is not finished. Repeat "
+                f"{terms.function('snapshot_people')} with {terms.argument('date', match[1])} to "
+                f"resume the snapshot, or delete {path.name}."
             )
 
 

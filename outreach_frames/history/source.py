@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import dataset
 
+from outreach_frames.common import terms
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
@@ -146,16 +147,16 @@ def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[
     root = expanded(folder)
     if not root.exists():
         raise InvalidInputError(
-            f"{root} cannot be read: not found. Check the path; or call "
-            f"snapshot_people({str(folder)!r}, ...) on two days, or pass two tables, before and "
+            f"{root} cannot be read: not found. Check the path; or use "
+            f"{terms.function('snapshot_people')} on two days, or pass two tables, before and "
             "after."
         )
     require_readable_file(root)
     stored = list(list_snapshots(root)) if root.is_dir() else []
     if len(stored) < 2:
         raise InvalidInputError(
-            f"{root} holds {plural(len(stored), 'snapshot')}, but a comparison takes two. Call "
-            "snapshot_people() on two days, or pass two tables, before and after."
+            f"{root} holds {plural(len(stored), 'snapshot')}, but a comparison takes two. "
+            f"{terms.call('snapshot_people')} on two days, or pass two tables, before and after."
         )
     before, after = (ParquetSource(parts_of(path), str(path)) for _, path in stored[-2:])
     return before, after, list(describe_unfinished(root))

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_ids
 from outreach_frames.common.text import visible
 from outreach_frames.errors import InvalidInputError
@@ -52,7 +53,10 @@ def people_to_forget(
 ) -> PeopleToForget:
     """Return the people with these emails and profile URLs."""
     if email is None and profnet_url is None:
-        raise InvalidInputError("No people were passed. Pass email=, profnet_url= or both.")
+        raise InvalidInputError(
+            f"No people were passed. Pass {terms.argument('email')}, "
+            f"{terms.argument('profnet_url')} or both."
+        )
     emails = _keys("email", email, email_key, "an email address")
     urls = _keys("profnet_url", profnet_url, profnet_url_key, "a profile URL")
     # Use one row per identifier, since a weak URL identifies only rows without other identifiers.
@@ -71,7 +75,7 @@ def _keys(
     for text in [] if given is None else check_ids(name, given):
         keys.append(key_of(text))
         if not keys[-1]:
-            raise InvalidInputError(f"{name}={text!r} is not {what}; correct it.")
+            raise InvalidInputError(f"{terms.argument(name, text)} is not {what}; correct it.")
     return keys
 
 

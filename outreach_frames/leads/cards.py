@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,8 +13,10 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.card import Card, Details, Fact
 from outreach_frames.common.text import plural, quoted, shorten
+from outreach_frames.errors import ValidationFailedError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import OPTED_OUT, PLACEHOLDER_TEXT, TEMPLATE
 from outreach_frames.leads.planning.mapping import MAILBOXES
@@ -26,6 +29,7 @@ _LINE_LENGTH: Final = 100
 _DETAILS_SHOWN: Final = 2
 # The maximum number of notes, and of mailboxes, in a card.
 _MOST_SHOWN: Final = 10
+_CHUNK: Final = re.compile(r"^Chunk \d+: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +177,9 @@ def _optional_facts(plan: PreparedLeads, problems: pd.DataFrame) -> Iterator[Fac
     for field in spec.LEAD_IDENTIFIERS:
         if field not in plan.checked.identifiers:
             for name in usual_names(field, plan.frame.columns):
-                yield Fact("Not used", f"{quoted(name)}; to send it, pass {field}={quoted(name)}")
+                yield Fact(
+                    "Not used", f"{quoted(name)}; to send it, pass {terms.argument(field, name)}"
+                )
     if opted_out := problems.loc[problems["code"].eq(OPTED_OUT), "row"].nunique():
         rows = plural(opted_out, "row")
         yield Fact("Opted out", f"{rows}; to leave them out: {opt_out_filter(plan.frame)}")
@@ -244,15 +250,23 @@ def report_card(
     """Build the card of a report from its attributes; `is_read`: it was read from a journal."""
     # All chunks of a report that was read are of earlier runs.
     sent = rows.assign(earlier_run=False) if is_read else rows
+    alert = "" if error is None else str(error)
+    facts = [
+        Fact(status, meaning.means, count, [*_shown_details(details, alert)], meaning.next)
+        for status, count, meaning, details in _meanings(rows, summary)
+    ]
+    shown = "\n".join(line for fact in facts for line in fact.details)
+    problems = error.validation_errors if isinstance(error, ValidationFailedError) else []
+    is_error_shown = all(
+        message in shown for message in [problem.message for problem in problems] or [alert]
+    )
+    other_notes = [note for note in notes if _CHUNK.sub("", note) not in shown]
     return Card(
         headline=_report_headline(sent, where, is_dry_run=is_dry_run),
         columns=("Status", "Rows", "Meaning"),
-        facts=[
-            Fact(status, meaning.means, count, [*_shown_details(details)], meaning.next)
-            for status, count, meaning, details in _meanings(rows, summary)
-        ],
-        alert="" if error is None else str(error),
-        details=[Details("Other messages", _first_lines(notes, "report.notes"))],
+        facts=facts,
+        alert="" if is_error_shown else alert,
+        details=[Details("Other messages", _first_lines(other_notes, "report.notes"))],
         advice=(
             "Rows with outcomes: report.frame; as files: report.to_csv(folder); "
             "the other messages: report.notes."
@@ -297,11 +311,16 @@ def counted_meanings(status: str, rows: int, earlier: int) -> Iterator[tuple[int
         yield earlier, True, Meaning(_EARLIER, meaning.next)
 
 
-def _shown_details(details: pd.Series[Any]) -> Iterator[str]:
-    """Yield the most frequent details with their row counts."""
+def _shown_details(details: pd.Series[Any], error: str) -> Iterator[str]:
+    """Yield the most frequent details with their row counts, and the report's error only once."""
     counts = details[details.fillna("") != ""].value_counts()
-    for text, number in counts.head(_DETAILS_SHOWN).items():
-        yield f"{text} ({plural(number, 'row')})"
+    shown = ""
+    for text in sorted(counts.index[:_DETAILS_SHOWN], key=len):
+        reason = text if text == error else text.removesuffix(error).rstrip(": ")
+        if shown:
+            reason = reason.removeprefix(shown).strip()
+        shown = text
+        yield f"{reason} ({plural(counts[text], 'row')})"
     if len(counts) > _DETAILS_SHOWN:
         yield f"and {plural(len(counts) - _DETAILS_SHOWN, 'other detail')}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,11 @@ from outreach_frames.common.pandas_versions import copy_frame
 from outreach_frames.common.warnings import DeferredWarnings
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.checks import check_rows, repair_identifiers
-from outreach_frames.leads.planning.mailboxes import AccountMailboxes, look_up_mailboxes
+from outreach_frames.leads.planning.mailboxes import (
+    AccountMailboxes,
+    address_of_id,
+    look_up_mailboxes,
+)
 from outreach_frames.leads.planning.mapping import (
     EMAIL_COLUMN,
     PROFNET_URL_COLUMN,
@@ -214,7 +219,7 @@ def make_plan(
     """
     client = connect.current() if client is None else connect.resolve(client)
     sequence_id = check_id("sequence_id", sequence_id)
-    settings = read_settings(mailboxes)
+    settings = read_settings(mailboxes, partial(address_of_id, client))
     chunk_size = read_chunk_size(chunk_size)
     mapping = read_mapping(
         frame,

@@ -30,7 +30,7 @@ from outreach_frames.plots.labels import (
     signed_text,
 )
 from outreach_frames.tables.column_checks import require_columns, to_numbers
-from outreach_frames.tables.interchange import FrameLike, is_frame
+from outreach_frames.tables.interchange import is_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ _CHANGE_INPUT: Final = "the result of compare_people, or its .headcount"
 
 
 def headcount(
-    data: FrameLike,
+    data: canvas.PeopleLike,
     *,
     level: Level = "department",
     department: str | None = None,
@@ -56,8 +56,8 @@ def headcount(
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`), companies (`companies()`) or a tidy headcount
-        (`headcount(level)`).
+        People (`search_people`, or the result of `find_people`), companies (`companies()`) or a
+        tidy headcount (`headcount(level)`).
     level : {"department", "job_function"}
         Show one bar per department or per job function.
     department : str, optional
@@ -155,7 +155,7 @@ def headcount(
 
 
 def companies(
-    data: FrameLike,
+    data: canvas.PeopleLike,
     department: str = "engineering_technical",
     *,
     share: bool = False,
@@ -167,7 +167,8 @@ def companies(
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`), companies (`companies()`) or a tidy headcount (`headcount()`).
+        People (`search_people`, or the result of `find_people`), companies (`companies()`) or a
+        tidy headcount (`headcount()`).
     department : str
         The department that ranks the companies.
     share : bool
@@ -310,7 +311,7 @@ def headcount_change(
     return axes
 
 
-def _tidy(data: FrameLike, level: Level) -> pd.DataFrame:
+def _tidy(data: canvas.PeopleLike, level: Level) -> pd.DataFrame:
     """Convert people or companies to a tidy headcount; return a tidy headcount unchanged."""
     data = canvas.check_frame(data)
     tidy = data if set(data.columns) >= _TIDY else headcount_table(data, level)

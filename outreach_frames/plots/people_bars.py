@@ -23,7 +23,6 @@ from outreach_frames.plots.labels import (
     share_text,
     short_name,
 )
-from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +36,7 @@ _MIN_FOR_MEDIAN: Final = 5
 
 
 def segments(
-    data: FrameLike,
+    data: canvas.PeopleLike,
     *,
     by: str | Sequence[str] | None = None,
     value: str = "people",
@@ -49,7 +48,8 @@ def segments(
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`), or the result of `df.outreach.segments(by)`.
+        People (`search_people`, or the result of `find_people`), or the result of
+        `df.outreach.segments(by)`.
     by : str or list of str, optional
         Columns that define the segments; required if `data` contains people.
     value : str

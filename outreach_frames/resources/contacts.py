@@ -12,6 +12,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.client.error_bodies import service_words
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_list, is_missing
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.placeholders import PLACEHOLDERS
@@ -116,7 +117,9 @@ def contacts(
     """
     check_dtype_backend(dtype_backend)
     if ids is None and emails is None:
-        raise InvalidInputError("The search for contacts needs ids, emails= or both.")
+        raise InvalidInputError(
+            f"The search for contacts needs ids, {terms.argument('emails')} or both."
+        )
     entries = [] if ids is None else _parse_entries("ids", _ID, ids)
     entries += [] if emails is None else _parse_entries("emails", _EMAIL, emails)
     index = next((values.index for values in (ids, emails) if isinstance(values, pd.Series)), None)
@@ -255,7 +258,7 @@ def _parse_entries(name: str, field: str, values: object) -> list[_Entry]:
             entries.append(_Entry(field, value, None if is_blank else text))
         else:
             raise InvalidInputError(
-                f"{name} takes text, but position {len(entries)} has {quoted(value)}. "
+                f"{terms.name(name)} takes text, but position {len(entries)} has {quoted(value)}. "
                 "Convert it to text first, for example with .astype(str)."
             )
     return entries
@@ -267,12 +270,12 @@ def _check_ids(entries: Sequence[_Entry]) -> None:
     if files := [text for text in texts if text.lower().endswith(_TABLE_FILES)]:
         raise InvalidInputError(
             f"{quoted(files[0])} is a file, not an id. Pass the file's ids, or its email addresses "
-            "as emails=."
+            f"as {terms.argument('emails')}."
         )
     if addresses := [text for text in texts if "@" in text]:
         raise InvalidInputError(
             f"ids has {plural(len(addresses), 'email address', 'email addresses')}, such as "
-            f"{quoted(addresses[0])}. Pass addresses as emails=."
+            f"{quoted(addresses[0])}. Pass addresses as {terms.argument('emails')}."
         )
 
 

@@ -12,10 +12,11 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_list, suggestion
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.resources.paging import keeping_partial, report_errors
@@ -68,17 +69,19 @@ def values_to_count(
     """
     names = [by] if isinstance(by, str) else check_list("by", by)
     if not names:
-        raise InvalidInputError("by is empty. Pass a filter's name, or omit it.")
+        raise InvalidInputError(f"{terms.name('by')} is empty. Pass a filter's name, or omit it.")
     counted: list[str] = []
     for given in names:
         name = str(given)
         if given not in _COUNTABLE:
             raise InvalidInputError(
-                f"by={quoted(given)} is not a filter that includes people."
-                f"{suggestion(name, _COUNTABLE)} Call of.filters() to list all filters."
+                f"{terms.argument('by', given)} is not a filter that includes people."
+                f"{suggestion(name, _COUNTABLE)} {terms.call('filters')} to list all filters."
             )
         if name in counted:
-            raise InvalidInputError(f"by has {name!r} twice. Pass each filter once.")
+            raise InvalidInputError(
+                f"{terms.name('by')} has {name!r} twice. Pass each filter once."
+            )
         counted.append(name)
     return {name: _values(name, filters.get(name), is_sandbox=is_sandbox) for name in counted}
 
@@ -91,10 +94,9 @@ def _values(name: str, given: Any, *, is_sandbox: bool) -> Sequence[Any]:
         return [True, False]
     # A single known value is an example, not a list.
     if len(known.suggestions) < 2 or not is_sandbox:
-        example = "[...]" if known.type == "array" else "'...'"
         raise InvalidInputError(
-            f"The service's values of {known.name} are not known. Pass {known.name}={example} too, "
-            "with the values to count."
+            f"The service's values of {known.name} are not known. Pass "
+            f"{terms.argument(known.name)} too, with the values to count."
         )
     return list(known.suggestions)
 
@@ -114,8 +116,8 @@ def count_by(
     if max_requests is not None and requests > max_requests:
         raise InvalidInputError(
             f"Counting by {names} takes {requests:,} requests, one per row and one for the total: "
-            f"more than max_requests={max_requests}. Pass fewer values or filters, or "
-            f"max_requests={requests}."
+            f"more than {terms.argument('max_requests', max_requests)}. Pass fewer values or "
+            f"filters, or {terms.argument('max_requests', requests)}."
         )
     rows = list(product(*values.values()))
     is_list = [spec.FILTERS_BY_NAME[name].type == "array" for name in values]

@@ -16,6 +16,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.client.error_bodies import describe_errors, read_errors, service_words
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import check_optional_choice, check_text
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural
@@ -128,7 +129,7 @@ def report_repeats(count: int, noun: str) -> None:
         warn(
             f"The service returned {count} of the {noun} twice; the duplicates were dropped. The "
             f"service's data changed between pages, so other {noun} may be missing. Pass "
-            "refresh=True to read again."
+            f"{terms.argument('refresh', True)} to read again."
         )
 
 
@@ -154,7 +155,10 @@ def keeping_partial(
 
 def how_to_continue(client: Client | None) -> str:
     """Return where an interrupted read has its rows, and how to read on if they are cached."""
-    where = "The exception's .partial has them; in a notebook, sys.last_value.partial."
+    where = terms.wording(
+        "The exception's .partial has them; in a notebook, sys.last_value.partial.",
+        in_shell="They were not saved.",
+    )
     cache = None if client is None else client._session.cache
     is_cached = cache is not None and cache.is_open
     return f"{where} Repeat the call to continue from the cache." if is_cached else where

@@ -13,6 +13,7 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_choice
 from outreach_frames.common.cancellation import Progress, notify
 from outreach_frames.common.progress import progress_bar
@@ -220,8 +221,9 @@ def check_headcount(headcount: Headcount, columns: Sequence[str] | None) -> None
     excluded = [name for name in columns or () if name.startswith(_DROPPED[headcount])]
     if excluded:
         raise InvalidInputError(
-            f"columns has {excluded[0]!r}, which headcount={headcount!r} excludes. "
-            "Omit headcount= or this column."
+            f"{terms.name('columns')} has {excluded[0]!r}, which "
+            f"{terms.argument('headcount', headcount)} excludes. Omit "
+            f"{terms.argument('headcount')} or this column."
         )
 
 

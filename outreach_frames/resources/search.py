@@ -19,6 +19,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.response import require_object
 from outreach_frames.client.session import Dated
+from outreach_frames.common import terms
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural, quoted, unique_name
 from outreach_frames.common.warnings import are_collected, warn
@@ -44,11 +45,6 @@ _PAGES_AT_ONCE: Final = 6
 _MAX_RESULT_BYTES: Final = 1 << 28
 # End a search after this number of pages without new people: the service's totals are wrong.
 _MAX_USELESS_PAGES: Final = 3
-
-_SMALLER: Final = (
-    "run smaller searches: pass split_by= with a filter that has many values, such as "
-    "company_sizes, person_locations or person_seniorities."
-)
 
 
 @dataclass
@@ -259,7 +255,9 @@ class Search:
                 people = plural(so_far.rows, "person was", "people were")
                 words = f"{error} The error occurred on {where}, after {people} read."
                 if isinstance(error, BadRequestError):
-                    words += f" If the service limits the results of one search, {_SMALLER}"
+                    words += (
+                        f" If the service limits the results of one search, {_smaller_searches()}"
+                    )
                 error.args = (words,)
             raise
 
@@ -297,10 +295,8 @@ class Search:
     def _accept(self, page: PeoplePage, so_far: SearchProgress, limit: int | None) -> pa.Table:
         """Add a page to the progress, and return the new people up to the limit."""
         table, index = page.people, len(self.progress) - 1
-        if self.columns is None and not so_far.page:
-            so_far.urls = find_profile_urls(
-                table.column_names, lambda name: table[name].to_pylist()
-            )
+        if not so_far.page:
+            so_far.urls = other_network_field(table)
         so_far.update_totals(page)
         self.errors.extend(page.errors)
         so_far.received += table.num_rows
@@ -340,27 +336,29 @@ class Search:
         report_repeats(0 if is_capped else repeats, "people")
         report_errors(self.errors, self.filters)
         report_dropped_values(self.columns, self.undocumented)
-        urls = next((so_far.urls for so_far in self.progress if so_far.urls), "")
-        report_other_network(self.client, urls)
+        report_other_network(self.client, (so_far.urls for so_far in self.progress))
         is_empty = not rows and not self.total
         report_unknown_values(self.client, self.filters, is_empty=is_empty)
         if self.total is None or rows >= self.total:
             return
         if self.limit is not None and rows >= self.limit:
             if self.warns_of_limit:
-                warn(f"{rows:,} of {self.total:,} people were read. Pass limit=None to read all.")
+                warn(
+                    f"{rows:,} of {self.total:,} people were read. Pass "
+                    f"{terms.argument('limit', None)} to read all."
+                )
         elif is_capped:
             people = plural(self.total, "person", "people")
             warn(
                 f"The service counts {people} but repeated a page after {rows:,}: it limits the "
-                f"results of one search. To read more, {_SMALLER}"
+                f"results of one search. To read more, {_smaller_searches()}"
             )
         elif self.split_by is not None or self.progress[0].received < self.total:
             people = plural(self.total, "person", "people")
             warn(
                 f"The service counts {people} but returned {rows:,}. If its data changed between "
-                "pages, pass refresh=True to read again. If it limits the results of one search, "
-                f"{_SMALLER}"
+                f"pages, pass {terms.argument('refresh', True)} to read again. If it limits the "
+                f"results of one search, {_smaller_searches()}"
             )
 
     def _is_capped(self, search: SearchProgress) -> bool:
@@ -371,14 +369,36 @@ class Search:
         return search.useless > 0 and search.repeats > 0 and is_full
 
 
-def report_other_network(client: Client, field: str) -> None:
-    """Warn once per client of a field with profile URLs of another network's name."""
-    if field and PROFNET_URL not in client._session.warned_of:
+def _smaller_searches() -> str:
+    """Return advice for a service that limits the results of one search."""
+    return (
+        f"run smaller searches: pass {terms.argument('split_by')} with a filter that has many "
+        "values, such as company_sizes, person_locations or person_seniorities."
+    )
+
+
+def other_network_field(people: pa.Table) -> str | None:
+    """Return the field that has profile URLs under another network's name, if there is one."""
+    return find_profile_urls(people.column_names, lambda name: people[name].to_pylist())
+
+
+def report_other_network(client: Client, fields: Iterable[str | None]) -> None:
+    """Warn once per client of the first field with profile URLs of another network's name."""
+    field = next(filter(None, fields), None)
+    if field is not None and PROFNET_URL not in client._session.warned_of:
         client._session.warned_of.add(PROFNET_URL)
         warn(
-            f"People have no {PROFNET_URL}, but {field} has profile URLs. Pass network_name="
-            f"{quoted(field.removesuffix('_url'))} to of.connect() or of.login()."
+            f"People have no {PROFNET_URL}, but {field} has profile URLs. "
+            f"{network_advice(field.removesuffix('_url'))}"
         )
+
+
+def network_advice(network: str) -> str:
+    """Return how to set the network's name."""
+    return terms.wording(
+        f"Pass network_name={quoted(network)} to of.connect() or of.login().",
+        in_shell=f"Run outreach-frames login --network-name {quoted(network)}.",
+    )
 
 
 def report_dropped_values(columns: Sequence[str] | None, present: Iterable[str]) -> None:
@@ -388,7 +408,8 @@ def report_dropped_values(columns: Sequence[str] | None, present: Iterable[str])
         names = ", ".join(name.removesuffix(RAW_SUFFIX) for name in dropped)
         warn(
             f"Values of the wrong type are missing in {names}. Add "
-            f"{', '.join(map(quoted, dropped))} to columns= to get these values as text."
+            f"{', '.join(map(quoted, dropped))} to {terms.name('columns')} to get these values as "
+            "text."
         )
 
 
@@ -403,7 +424,7 @@ def report_unknown_values(
     named = []
     for name, text, close in unknown_values(filters) if client._session.is_sandbox else ():
         if is_empty or are_collected() or (name, text) not in client._session.warned_of:
-            named.append(f"{name}={quoted(text)}.{close}")
+            named.append(f"{terms.argument(name, text)}.{close}")
             client._session.warned_of.add((name, text))
     is_open = (
         is_empty
@@ -415,9 +436,9 @@ def report_unknown_values(
         nobody = "" if is_empty else " and may match nobody"
         words.append(f"These filter values are not known{nobody}: {' '.join(named)}")
     if is_open:
-        words.append("Call of.explain_search() to see which filter excludes everybody.")
+        words.append(f"{terms.call('explain_search')} to see which filter excludes everybody.")
     elif words:
-        words.append("Call of.filters() to list the filters and their known values.")
+        words.append(f"{terms.call('filters')} to list the filters and their known values.")
     if words:
         warn(" ".join(words))
 
@@ -446,6 +467,10 @@ def read_page(
 
     def parse(content: bytes) -> PeoplePage:
         (page,) = _reader(client).read([content], columns)
+        urls = [name for name in columns or () if spec.NETWORK_NAME in name]
+        if urls and all(page.people[name].null_count == len(page.people) for name in urls):
+            # Their fields may have another network's name, so read all fields.
+            (page,) = _reader(client).read([content])
         return page
 
     return client._session.read_dated(spec.SEARCH_PEOPLE, body, parse, since=since, store=store)

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import (
     check_integer,
     check_list,
@@ -103,14 +104,15 @@ def check_filters(
     for name in given:
         if name in (PAGE_NUMBER, PAGE_SIZE):
             raise InvalidInputError(
-                f"{name} is not a filter: all pages are read automatically. "
-                "Set the number of people with limit=, and people per request with page_size=."
+                f"{name} is not a filter: all pages are read automatically. Set the number of "
+                f"people with {terms.argument('limit')}, and people per request with "
+                f"{terms.argument('page_size')}."
             )
         if name not in spec.FILTERS_BY_NAME:
             raise InvalidInputError(
-                f"{quoted(name)} is not a search filter."
-                f"{_filters_and_arguments_like(str(name), caller)} "
-                "Call of.filters() to list all filters."
+                f"{quoted(name)} is not a search "
+                f"filter.{_filters_and_arguments_like(str(name), caller)} {terms.call('filters')} "
+                "to list all filters."
             )
     return {
         known.name: _filter_value(known, given[known.name])
@@ -134,8 +136,8 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
     if not source.exists():
         raise InvalidInputError(
             f"{source} cannot be read: there is no such file. Check the path. Pass filters by "
-            "name, such as person_titles=['CEO'], as a dict, or as the path of a file written by "
-            "save_filters()."
+            f"name, such as {terms.argument('person_titles', ['CEO'])}, or as the path of a file "
+            "written by save_filters; in Python also as a dict."
         )
     require_readable_file(source, open_pipes=True)
     try:
@@ -145,11 +147,11 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"{source} is damaged or not a saved search: it is not valid JSON ({error}). Pass a "
-            "file written by save_filters()."
+            "file written by save_filters."
         ) from error
     if not isinstance(saved, dict) or saved.get("kind") != SAVED_KIND:
         raise InvalidInputError(
-            f"{source} is not a saved search. Pass a file written by save_filters()."
+            f"{source} is not a saved search. Pass a file written by save_filters."
         )
     try:
         return check_filters(_mapping(saved.get("filters", ())))
@@ -167,7 +169,8 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
         return None
     if isinstance(columns, str | set | frozenset):
         raise InvalidInputError(
-            f"columns takes a list of names, not {type(columns).__name__}. Put names in [ ]."
+            f"{terms.name('columns')} takes a list of names, not {type(columns).__name__}. Put "
+            "names in [ ]."
         )
     names = [name for name in added if name is not None]
     documented = spec.columns(spec.PERSON)
@@ -175,21 +178,28 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
     known = {*shown, *(f"{name}{RAW_SUFFIX}" for name in documented)}
     chosen = check_list("columns", columns)
     if not chosen:
-        raise InvalidInputError("columns is an empty list. Omit it to get all columns.")
+        raise InvalidInputError(
+            f"{terms.name('columns')} is an empty list. Omit it to get all columns."
+        )
     for name in chosen:
         if not isinstance(name, str) or name not in known:
             is_email = "mail" in str(name).lower()
             no_email = " People search returns no email addresses." if is_email else ""
+            advice = terms.wording(
+                "Call of.columns() to list all columns. To use a column of an undocumented field, "
+                "read it first in this process: call of.search_people(limit=100), or "
+                "of.read_prospects() with a file that has the column.",
+                in_shell="The file of outreach-frames search --out has all columns.",
+            )
             raise InvalidInputError(
-                f"columns has {quoted(name)}, which is not a column of people.{no_email}"
-                f"{suggestion(str(name), shown, most=3)} Call "
-                "of.columns() to list all columns. To use a column of an undocumented field, read "
-                "it first in this process: call of.search_people(limit=100), or "
-                "of.read_prospects() with a file that has the column."
+                f"{terms.name('columns')} has {quoted(name)}, which is not a column of "
+                f"people.{no_email}{suggestion(str(name), shown, most=3)} {advice}"
             )
     if len(set(chosen)) < len(chosen):
         repeated = next(name for name in chosen if chosen.count(name) > 1)
-        raise InvalidInputError(f"columns has {quoted(repeated)} more than once. Name it once.")
+        raise InvalidInputError(
+            f"{terms.name('columns')} has {quoted(repeated)} more than once. Name it once."
+        )
     return [*dict.fromkeys([*map(str, chosen), *names])]
 
 
@@ -257,7 +267,8 @@ def check_limit(value: object, name: str = "limit") -> int | None:
     limit = check_integer(name, value)
     if limit < 1:
         raise InvalidInputError(
-            f"{name}={limit} reads nothing. Pass 1 or more, or {name}=None to read all."
+            f"{terms.argument(name, limit)} reads nothing. Pass 1 or more, or "
+            f"{terms.argument(name, None)} to read all."
         )
     return limit
 
@@ -269,7 +280,9 @@ def check_page_size(value: object) -> int | None:
     size = check_integer("page_size", value)
     low, high = spec.MIN_SEARCH_PAGE_SIZE, spec.MAX_SEARCH_PAGE_SIZE
     if not low <= size <= high:
-        raise InvalidInputError(f"page_size={size} is out of range: {low} to {high}.")
+        raise InvalidInputError(
+            f"{terms.argument('page_size', size)} is out of range: {low} to {high}."
+        )
     return size
 
 
@@ -277,14 +290,14 @@ def _filter_value(known: spec.Filter, value: object) -> object:
     if known.type == "boolean":
         if not isinstance(value, bool | np.bool_):
             raise InvalidInputError(
-                f"{known.name} takes True or False, not {type(value).__name__}."
+                f"{terms.name(known.name)} takes True or False, not {type(value).__name__}."
             )
         return bool(value)
     if known.type == "string":
         return check_text(known.name, value)
     if isinstance(value, str):
         raise InvalidInputError(
-            f"{known.name} takes a list of text, not a single text. Put it in [ ]."
+            f"{terms.name(known.name)} takes a list of text, not a single text. Put it in [ ]."
         )
     return _filter_list(known, check_list(known.name, value))
 
@@ -292,14 +305,14 @@ def _filter_value(known: spec.Filter, value: object) -> object:
 def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
     if not entries:
         raise InvalidInputError(
-            f"{known.name} is an empty list, which would not narrow the search. "
-            "Omit it, or pass values."
+            f"{terms.name(known.name)} is an empty list, which would not narrow the search. Omit "
+            "it, or pass values."
         )
     bad = [position for position, entry in enumerate(entries) if not is_usable(entry)]
     if bad:
         raise InvalidInputError(
-            f"{known.name} takes a list of text; {len(bad)} of {len(entries)} values are blank "
-            f"or not text ({format_positions(bad)})."
+            f"{terms.name(known.name)} takes a list of text; {len(bad)} of {len(entries)} values "
+            f"are blank or not text ({format_positions(bad)})."
         )
     texts = [str(entry) for entry in entries]
     for text in texts:
@@ -310,12 +323,13 @@ def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
 def _check_format(known: spec.Filter, text: str) -> None:
     if known.format == "uuid" and canonical_uuid(text) is None:
         raise InvalidInputError(
-            f"{known.name} takes ids (UUIDs) as the service returns them, not {quoted(text)}."
+            f"{terms.name(known.name)} takes ids (UUIDs) as the service returns them, not "
+            f"{quoted(text)}."
         )
     if known.format == "domain" and not bare_domain(text):
         raise InvalidInputError(
-            f"{known.name} takes domains or web addresses such as 'brightforge.example', "
-            f"not {quoted(text)}."
+            f"{terms.name(known.name)} takes domains or web addresses such as "
+            f"'brightforge.example', not {quoted(text)}."
         )
 
 
@@ -346,11 +360,12 @@ def check_split_by(filters: Mapping[str, Any], split_by: object) -> str:
     if split_by not in lists:
         close = suggestion(str(split_by), lists)
         raise InvalidInputError(
-            f"split_by={split_by!r} is not a filter that takes a list of values to include.{close} "
-            "Call of.filters() to list all filters."
+            f"{terms.argument('split_by', split_by)} is not a filter that takes a list of values "
+            f"to include.{close} {terms.call('filters')} to list all filters."
         )
     if split_by not in filters:
         raise InvalidInputError(
-            f"split_by={split_by!r} needs values to split by. Pass {split_by}=[...] too."
+            f"{terms.argument('split_by', split_by)} needs values to split by. Pass "
+            f"{terms.argument(str(split_by))} too."
         )
     return str(split_by)

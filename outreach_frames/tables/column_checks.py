@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import near_names, suggestion
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import quoted
@@ -64,7 +65,7 @@ def require_name(argument: str, name: object, or_several: str = "") -> None:
     """Raise InvalidInputError if an argument's value cannot be the name of a column."""
     if not pd.api.types.is_hashable(name):
         raise InvalidInputError(
-            f"{argument}: takes the name of a column{or_several}, not {quoted(name)}."
+            f"{terms.name(argument)}: takes the name of a column{or_several}, not {quoted(name)}."
         )
 
 
@@ -95,7 +96,10 @@ def column_of(frame: pd.DataFrame, name: Hashable, table: str = "The table") -> 
     column = frame[name]
     if isinstance(column, pd.DataFrame):
         raise InvalidInputError(
-            f"{table} has the column {quoted(name)} more than once. Keep one column, for "
-            "example with frame.loc[:, ~frame.columns.duplicated()]."
+            f"{table} has the column {quoted(name)} more than once. "
+            + terms.wording(
+                "Keep one column, for example with frame.loc[:, ~frame.columns.duplicated()].",
+                in_shell="Keep one column in the file.",
+            )
         )
     return column

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.text import listed, quoted, unique_name
 from outreach_frames.errors import InvalidInputError
 
@@ -19,6 +20,12 @@ _, PROFNET_URL = spec.LEAD_IDENTIFIERS
 _URL_COLUMN: Final = re.compile(r"[a-z][a-z0-9_]*_url")
 _PROFILE_URL: Final = re.compile(r"(?i)(https?://)?[^\s/?#]+/in/[^\s/?#]")
 _TESTED_URLS: Final = 20
+# Documented fields such as `image_url`, by their names alone and as columns, are no network's.
+_DOCUMENTED: Final = frozenset(
+    name
+    for path, _ in spec.leaves((*spec.PERSON, *spec.EDUCATION))
+    for name in (path[-1], "_".join(path))
+)
 _PREFIX: Final = "outreach_"
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
 # For each kind of identifier: the usual names of its columns, in lower case and without blanks and
@@ -93,7 +100,9 @@ def find_profile_urls(names: Iterable[Any], values: Callable[[Any], Iterable[Any
     if PROFNET_URL in names and any(isinstance(cell, str) for cell in values(PROFNET_URL)):
         return None
     for name in names:
-        if isinstance(name, str) and _URL_COLUMN.fullmatch(name) and names.count(name) == 1:
+        if not isinstance(name, str) or name in _DOCUMENTED:
+            continue
+        if _URL_COLUMN.fullmatch(name) and names.count(name) == 1:
             texts = (cell for cell in values(name) if isinstance(cell, str) and cell)
             first = [*islice(texts, _TESTED_URLS)]
             if first and all(map(_PROFILE_URL.match, first)):
@@ -107,7 +116,7 @@ def usual_column(frame: pd.DataFrame, kind: str, table: str = "The table") -> An
     if len(usual) > 1:
         raise InvalidInputError(
             f"{table} has no column {quoted(kind)}, but {' and '.join(map(quoted, usual))}. Pass "
-            f"the right one as {kind}=. {columns_text(frame)}"
+            f"the right one as {terms.argument(kind)}. {columns_text(frame)}"
         )
     return usual[0] if usual else None
 
@@ -118,7 +127,7 @@ def no_column_error(
     """Return the error for a table without a usual column of any of these kinds."""
     return InvalidInputError(
         f"{table} has no column with a usual name of {' or '.join(kinds)}. Pass the name of a "
-        f"column as {' or '.join(f'{kind}=' for kind in kinds)}. {columns_text(frame)}"
+        f"column as {' or '.join(map(terms.argument, kinds))}. {columns_text(frame)}"
     )
 
 

@@ -92,6 +92,10 @@ def _type_name(given: object) -> str:
 def _conversion_advice(given: object) -> str:
     if isinstance(given, list | tuple | set):
         return ' Pass a frame, such as pd.DataFrame({"email": [...]}).'
+    attributes = getattr(given, "__dict__", {}).items()
+    public = [name for name, value in attributes if isinstance(value, pd.DataFrame)]
+    if tables := [f".{name}" for name in public if not name.startswith("_")]:
+        return f" Pass one of its tables: {', '.join(tables)}."
     method = next((name for name in _FRAME_METHODS if callable(getattr(given, name, None))), None)
     return "" if method is None else f" Pass the result of its .{method}()."
 

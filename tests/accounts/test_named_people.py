@@ -278,9 +278,9 @@ def test_chosen_columns_read_names_too() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"person_name": "Thomas Brooks"}, r'pass filters=\{"person_name": .Thomas Brooks.\}'),
+        ({"person_name": "Thomas Brooks"}, r"pass filters=\{'person_name': 'Thomas Brooks'\}"),
         ({"person_name": ["Name", "Nam"]}, "'Nam' is not a column"),
-        ({"person_name": ["Name"] * 3}, "a list of two columns"),
+        ({"person_name": ["Name"] * 3}, "the two with first and last names"),
         ({"person_name": True, "per_company": 10}, "per_company= does not apply"),
         ({"person_name": True, "per_company": None}, "per_company= does not apply"),
         ({"person_name": True, "split_by": "person_seniorities"}, "split_by= does not apply"),
@@ -364,8 +364,8 @@ def test_the_shell_finds_the_people_of_a_file(
     command = ["find-people", str(path), "--company-name", "company_name"]
     command += ["--person-name", "first_name", "last_name"]
     assert main([*command, "--accounts", str(tmp_path / "out.csv")]) == 0
-    assert "3 of 3 people found" in capsys.readouterr().out
+    assert "3 of 3 people found" in capsys.readouterr().err
     assert pd.read_csv(tmp_path / "out.csv")["account_status"].tolist() == ["found"] * 3
     for option in (["--all"], ["--per-company", "10"]):
         assert main([*command, *option]) != 0
-        assert "does not apply" in capsys.readouterr().err
+        assert "does not apply to a search by --person-name" in capsys.readouterr().err

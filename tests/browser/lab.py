@@ -291,6 +291,13 @@ class Notebook:
             "path => { jupyterapp.commands.execute('docmanager:open', {path}); }", name
         )
 
+    def reopen(self) -> None:
+        """Save and close the notebook, and open its file with a new kernel."""
+        name = str(self.save().relative_to(self._files))
+        self.page.evaluate(_DISPOSE)
+        self._show(name)
+        self._wait_until_ready(name)
+
     def restart(self, *cells: str) -> None:
         """Restart the kernel, and run these cells."""
         self.page.evaluate(

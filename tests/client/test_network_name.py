@@ -79,11 +79,58 @@ def test_a_search_names_the_network(tmp_path: Path) -> None:
     assert found["profnet_url"].tolist()[0] == url
 
 
+URL = "https://www.bluebook.example/in/ada"
+COLUMNS: list[tuple[list[str] | None, bool]] = [
+    # The chosen columns, and whether one of them would be empty.
+    (None, True),
+    (["name", "profnet_url"], True),
+    (["company_profnet_url"], True),
+    (["name"], False),
+    (["name", "image_url"], False),
+]
+
+
+@pytest.mark.parametrize(("columns", "is_named"), COLUMNS, ids=str)
+def test_chosen_columns_name_the_network(columns: list[str] | None, *, is_named: bool) -> None:
+    """A search of chosen columns warns, too, if one of them has another network's name."""
+    people = [person(1) | {"bluebook_url": URL, "image_url": "https://x.example/in/ada.png"}]
+    with scripted(lambda _: result(people)) as service, connected(service) as client:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = of.search_people(columns=columns, client=client)
+            assert len(service.requests) == 1
+            assert columns is None or found.columns.tolist() == columns
+        assert ["bluebook" in str(each.message) for each in caught] == [True] * is_named
+
+
+def test_a_documented_field_is_no_network() -> None:
+    """Profile URLs in a documented field, such as a picture's, name no network."""
+    picture = "https://pictures.example/in/ada"
+    company = {"logo_url": picture, "profnet_url": picture}
+    people = [person(1) | {"image_url": picture, "company": company}]
+    with scripted(lambda _: result(people)) as service, connected(service) as client:
+        of.search_people(client=client)
+        assert not of.check(client=client)["detail"].str.contains("has profile URLs").any()
+    frame = pd.DataFrame({"email": ["ada@x.example"], "logo_url": picture, "image_url": picture})
+    frame.outreach.validate()
+
+
+@pytest.mark.parametrize("columns", [None, ["name", "profnet_url"]], ids=str)
+def test_people_of_companies_name_the_network(columns: list[str] | None) -> None:
+    """The people of a list of companies warn of another network's name, too."""
+    found = person(1) | {"bluebook_url": URL, "company": {"website": "https://acme.example"}}
+    accounts = pd.DataFrame({"domain": ["acme.example"]})
+    with scripted(lambda _: result([found])) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="Pass network_name='bluebook'"):
+            accounts.outreach.find_people(domain="domain", columns=columns)
+
+
 FRAMES = [
     ({"bluebook_url": ["https://bluebook.example/in/ada"]}, True),
     ({"bluebook_url": ["bluebook.example/in/ada", None], "profnet_url": [None, None]}, True),
     ({"bluebook_url": ["https://x.example/in/ada"], "profnet_url": ["https://x.example/in/a"]}, 0),
     ({"photo_url": ["https://x.example/photos/in/ada"]}, False),
+    ({"image_url": ["https://x.example/in/ada"], "company_logo_url": "x.example/in/a"}, False),
     ({"bluebook_url": [None]}, False),
 ]
 

@@ -441,6 +441,9 @@ def test_commands_log_in_and_use_a_profile(
     person.answers = [sandbox.url, sandbox.api_key]
     assert main(["login", "--profile", "crm"]) == 0
     assert main(["login", sandbox.url, "--profile", "crm"]) == 0
+    assert main(["login", "--profile", "crm", "--network-name", "bluebook"]) == 0
+    with of.connect(profile="crm") as client:
+        assert client._session.network_name == "bluebook"
     assert sandbox.api_key not in capsys.readouterr().out
     assert main(["sequences"]) == 2
     assert "outreach-frames login" in capsys.readouterr().err

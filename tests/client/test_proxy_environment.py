@@ -113,14 +113,14 @@ def test_an_unused_proxy_is_named(name: str, address: str, monkeypatch: pytest.M
     """Where nothing answers, the error says that another program's proxy is not used."""
     monkeypatch.setenv(name, "http://user:s3cret@proxy.example:3128")
     of.connect(address, "token", cache=None, max_wait=0)
-    sentence = f"{name} is set, but is not used: set OUTREACH_PROXY, or pass proxies="
+    sentence = f"{name} is set, but not used: pass its value as proxies= or OUTREACH_PROXY"
     with pytest.raises(ConnectionFailedError, match=sentence) as caught:
         of.sequences()
     assert "s3cret" not in str(caught.value)
     of.connect(address, "token", cache=None, max_wait=0, proxies={"http": NOTHING})
     with pytest.raises(ConnectionFailedError, match="The proxy does not answer") as caught:
         of.sequences()
-    assert "is not used" not in str(caught.value)
+    assert "not used" not in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [403, 407, 502])

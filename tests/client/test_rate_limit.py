@@ -10,14 +10,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextvars import copy_context
 
 import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.cli import main
+from outreach_frames.client.retry import Throttle, WaitBudget
+from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.parallel import ordered_map
-from outreach_frames.errors import RateLimitedError, ServerError, WaitTooLongError
+from outreach_frames.errors import RateLimitedError, ServerError, ServiceError, WaitTooLongError
 from tests.client.connection import connected
 from tests.resources.search_service import numbers, service_of
 from tests.scripted import Received, Reply, json, scripted
@@ -130,21 +133,87 @@ HEADERS: list[tuple[dict[str, str], int | None]] = [
     ({"RateLimit-Reset": "soon"}, None),
     ({"X-RateLimit-Reset": "1000000100", **DATE}, 100),
     ({"X-RateLimit-Reset": "1000000100000", **DATE}, 100),
+    ({"X-RateLimit-Reset": "1000000100000000", **DATE}, 100),
+    ({"RateLimit-Reset": "7", "X-RateLimit-Reset": "100"}, 100),
+    ({"Retry-After": "100", "RateLimit-Reset": "7"}, 100),
 ]
 
 
 @pytest.mark.parametrize(("headers", "seconds"), HEADERS, ids=str)
 def test_headers_lengthen_a_pause(headers: dict[str, str], seconds: int | None) -> None:
     """After a 429, the client waits as long as Retry-After or a reset header requires."""
-    with scripted([json({}, 429, headers), json(GOOD)]) as service:
-        with connected(service, max_wait=5) as client:
-            if seconds is None:
-                assert client._session.read(spec.LIST_SEQUENCES) == GOOD
-                return
-            with pytest.raises((WaitTooLongError, RateLimitedError)) as caught:
-                client._session.read(spec.LIST_SEQUENCES)
-    notes = getattr(caught.value, "__notes__", [])
-    assert f"must wait {seconds} s" in " ".join([str(caught.value), *notes])
+    refusal = json({"detail": "Slow down."}, 429, headers)
+    with scripted([refusal, json(GOOD)]) as service, connected(service, max_wait=5) as client:
+        if seconds is None:
+            assert client._session.read(spec.LIST_SEQUENCES) == GOOD
+            return
+        with pytest.raises(WaitTooLongError, match=f"must wait {seconds} s") as caught:
+            client._session.read(spec.LIST_SEQUENCES)
+        assert len(service.requests) == 1
+    error = caught.value
+    assert (error.retry_after, error.status_code, error.reason) == (seconds, 429, "Slow down.")
+    assert str(error).endswith("(GET /sequences: 429, Slow down.)")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(120, "120 s"), (300, "5 minutes"), (7200, "120 minutes"), (9000, "2.5 ")],
+)
+@pytest.mark.parametrize("header", ["Retry-After", "RateLimit-Reset", "X-RateLimit-Reset"])
+def test_long_waits_are_minutes_or_hours(header: str, seconds: int, told: str) -> None:
+    """Errors tell more than two minutes as minutes or hours."""
+    with scripted([json({}, 429, {header: str(seconds)})]) as service:
+        with connected(service, max_wait=119) as client, pytest.raises(WaitTooLongError) as caught:
+            client._session.read(spec.LIST_SEQUENCES)
+    assert f"must wait {told}" in str(caught.value)
+    assert "only 119 s of waiting remain" in str(caught.value)
+
+
+def test_progress_and_logs_show_minutes(caplog: pytest.LogCaptureFixture) -> None:
+    """A wait of minutes is shown and logged as minutes while it lasts."""
+    heard: list[object] = []
+    token = CancellationToken()
+
+    def hear(status: object) -> None:
+        heard.append(status)
+        if "waiting" in str(status):
+            token.set()
+
+    def read() -> None:
+        bind_thread(token, hear)
+        with pytest.raises(ServiceError, match="Cancelled"):
+            client._session.read(spec.LIST_SEQUENCES)
+
+    with caplog.at_level("INFO", "outreach_frames"):
+        with scripted([json({}, 429, {"X-RateLimit-Reset": "294"})]) as service:
+            with connected(service) as client:
+                copy_context().run(read)
+    assert "waiting 4.9 minutes: the service's rate limit" in heard
+    assert "waiting 4.9 minutes: the service's rate limit" in caplog.messages
+
+
+@pytest.mark.parametrize("max_wait", [5, 3_000_000])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_reset_of_more_than_a_day_ends_the_call(status: int, max_wait: float) -> None:
+    """No call waits more than a day for a reset header, whatever `max_wait`; the error names it."""
+    with scripted([json({}, status, {"X-RateLimit-Reset": "2592000"})]) as service:
+        with connected(service, max_wait=max_wait) as client:
+            for _ in range(2):
+                with pytest.raises(WaitTooLongError, match="must wait 720 hours") as caught:
+                    client._session.read(spec.LIST_SEQUENCES)
+        assert len(service.requests) == 1
+    assert "the header X-RateLimit-Reset" in str(caught.value)
+    assert "max_wait" not in str(caught.value)
+    assert caught.value.retry_after == 2592000
+
+
+def test_retry_after_may_be_more_than_a_day() -> None:
+    """A Retry-After of more than a day is obeyed if `max_wait` allows it."""
+    throttle = Throttle(max_wait=3_000_000, first_backoff=0)
+    throttle.note_headers(429, {"Retry-After": "90000"}, 0, is_read=True)
+    threading.Timer(0.05, throttle.cancellation.set).start()
+    with pytest.raises(ServiceError, match="Cancelled"):
+        throttle.wait_for_turn("GET /x", WaitBudget(3_000_000))
 
 
 def test_a_reset_header_of_a_good_response_is_ignored() -> None:

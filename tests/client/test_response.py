@@ -209,7 +209,7 @@ def test_a_connection_that_is_not_made_in_time_names_an_unused_proxy(
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     for has_proxy, may_have_acted in ((False, False), (True, False), (False, True)):
         error = timed_out("GET /x", 30, has_proxy=has_proxy, may_have_acted=may_have_acted)
-        is_named = "HTTPS_PROXY is set, but is not used" in str(error)
+        is_named = "HTTPS_PROXY is set, but not used" in str(error)
         assert is_named == (not has_proxy and not may_have_acted)
 
 

@@ -38,7 +38,7 @@ class Submission:
     """Five new leads, added by any number of runs with one journal."""
 
     def __init__(self, gateway: Gateway, client: Client, folder: Path) -> None:
-        self._gateway, self._client = gateway, client
+        self._gateway, self.client = gateway, client
         self._sequence_id = gateway.sandbox.sequence_ids["accepts_any"]
         self.journal = folder / "journal"
         gateway.committed.clear()
@@ -73,7 +73,7 @@ class Submission:
         assert self._there() >= set(self._keys())
 
     def _add(self) -> SubmissionReport:
-        return add(self.frame, self._sequence_id, self._client, self.journal)
+        return add(self.frame, self._sequence_id, self.client, self.journal)
 
     def _check(self, report: SubmissionReport) -> None:
         check_report(report, self._there())

@@ -39,7 +39,11 @@ def test_any_request_of_a_submission_may_fail(
     """Whichever request fails, the report and the journal agree with the database."""
     gateway = Gateway(target)
     with scripted(gateway) as service:
-        with Client(service.url, target.api_key, cache=None, backoff=0, max_wait=0.1) as client:
+        # A refused client pauses for longer than the maximum, so another one recovers.
+        with (
+            Client(service.url, target.api_key, cache=None, backoff=0, max_wait=0.1) as client,
+            Client(service.url, target.api_key, cache=None, backoff=0) as patient,
+        ):
             # With a step, each kind of fault starts at a different request.
             for number in count(1 + list(FAULTS).index(kind) % step, step):
                 lasting = (number % 2 == 0) == (first == "once")
@@ -52,6 +56,7 @@ def test_any_request_of_a_submission_may_fail(
                     submission.attempt()
                     struck |= gateway.struck
                 gateway.fault = None
+                submission.client = patient
                 submission.recover()
                 if not struck:
                     break

@@ -298,7 +298,7 @@ def test_other_encodings_are_named_and_read(tmp_path, encoding):
     path = tmp_path / "x.csv"
     path.write_bytes("id,name\n1,Zoë\n".encode(encoding))
     for read in (read_prospects, read_as_text):
-        with pytest.raises(InvalidInputError, match=f'x.csv.*not in UTF-8.*encoding="{encoding}"'):
+        with pytest.raises(InvalidInputError, match=f"x.csv.*not in UTF-8.*encoding='{encoding}'"):
             read(path)
         assert read(path, encoding=encoding)["name"].tolist() == ["Zoë"]
 

@@ -137,6 +137,18 @@ def test_requests_per_mailbox() -> None:
         assert [len(chunk) for chunk in sent(service)[6:]] == [2, 1]
 
 
+def test_an_id_in_place_of_an_address() -> None:
+    """An error about a mailbox's id in place of its address gives the address."""
+    with scripted(Account()) as service, Client(service.url, "token", backoff=0) as client:
+        frame = leads("odd")
+        with pytest.raises(InvalidInputError, match=r"'odd' is a mailbox's id\. .*'odd@x.example'"):
+            frame.outreach.plan("s1", mailboxes=["odd"], client=client)
+        with pytest.raises(InvalidInputError, match="mailboxes: 'even' is not an e-mail address"):
+            frame.outreach.plan("s1", mailboxes=["even"], client=client)
+        (message,) = frame.outreach.plan("s1", mailbox="owner", client=client).problems["message"]
+        assert message == "'odd' is a mailbox's id. Use its address, 'odd@x.example'."
+
+
 def test_unusable_mailboxes() -> None:
     """An unusable mailbox is a problem of its row; a plan lists the mailboxes once, uncached."""
     owners = {

@@ -119,6 +119,21 @@ def test_plots_look_as_they_did_on_file() -> None:
     )
 
 
+def test_the_result_of_find_people_is_drawn_by_its_people(sandbox: Sandbox) -> None:
+    """A plot of people takes the result as its `.people`; another result's tables are named."""
+    accounts = pd.DataFrame({"name": ["Brightforge", "Northforge"]})
+    with of.connect(sandbox.url, sandbox.api_key, cache=None):
+        result = accounts.outreach.find_people(company_name="name", per_company=2)
+    for plot in OF_PEOPLE.values():
+        shown = [plot(data, ax=plain_axes()).texts for data in (result, result.people)]
+        assert [text.get_text() for text in shown[0]] == [text.get_text() for text in shown[1]]
+    comparison = of.compare_people(result.people, result.people)
+    with pytest.raises(of.OutreachError, match=r"Pass one of its tables: \.appeared, "):
+        of.plots.companies(comparison)
+    with pytest.raises(of.OutreachError, match=r"Pass one of its tables: \.people, "):
+        of.sending_capacity(result, 5)
+
+
 def test_objects_are_taken_by_what_they_hold() -> None:
     """A comparison is drawn by its headcount, and a report by its summary."""
     comparison = SimpleNamespace(headcount=frames.changes(3))

@@ -202,6 +202,45 @@ def sequences(*ids: str, next_page: str | None = None) -> Reply:
     return json({"sequences": [{"id": one} for one in ids], "_links": links})
 
 
+CURSOR = {"has_more": True, "next_cursor": "c"}
+LISTS: dict[str, Any] = {
+    "sequences": of.sequences,
+    "mailboxes": of.mailboxes,
+    "leads": lambda: of.lead_list("1"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"_links": {"next": {"url": "/x"}}},
+        {"_links": {"next": {"href": 7}}},
+        *({"_links": {"next": link}, "meta": CURSOR} for link in (None, {}, {"href": None})),
+        {"_pagination": CURSOR},
+        CURSOR,
+    ],
+    ids=str,
+)
+def test_a_next_page_without_a_link_is_an_error(name: str, rest: dict[str, Any]) -> None:
+    """A list does not end in silence if the service names a next page without a link to it."""
+    page = {"id": "1", name: [{"id": "1"}]}
+    with scripted(lambda _: json(page | rest)) as service, of.connect(service.url, "t", cache=None):
+        with pytest.raises(InvalidResponseError, match="remaining pages cannot be read") as caught:
+            LISTS[name]()
+        assert len(service.requests) == 1
+    assert caught.value.partial is not None
+    assert len(caught.value.partial) == 1
+
+
+@pytest.mark.parametrize("link", [None, {}, {"href": None}], ids=str)
+def test_a_next_link_without_an_address_ends_a_list(link: Any) -> None:
+    """A list whose next link is null or empty, or has the address null, is complete."""
+    page = {"sequences": [{"id": "1"}], "_links": {"next": link}, "has_more": False}
+    with scripted(lambda _: json(page)) as service, of.connect(service.url, "t", cache=None):
+        assert len(of.sequences()) == 1
+
+
 def test_an_error_has_the_rows_read_before() -> None:
     """A next link to another host raises an error with the rows of the pages before."""
     pages = [sequences("1", next_page="/sequences?page[after]=1")]

@@ -217,10 +217,10 @@ def test_a_saved_search_is_searched_by_its_path(tmp_path: Path, client: Client) 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("nowhere.json", r"no such file\. Check the path\. Pass .* save_filters\(\)"),
+        ("nowhere.json", r"no such file\. Check the path\. Pass .* save_filters"),
         ("folder", "it is a folder"),
-        ("people.csv", r"not a saved search: it is not valid JSON .* save_filters\(\)"),
-        ("people.bin", r"not a saved search: it is not valid JSON .* save_filters\(\)"),
+        ("people.csv", r"not a saved search: it is not valid JSON .* save_filters"),
+        ("people.bin", r"not a saved search: it is not valid JSON .* save_filters"),
         ("search.json", r"cannot be used: filters takes a dict .* not str"),
         ("", "is not a path"),
     ],

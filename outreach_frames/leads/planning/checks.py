@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pandas.api.types import is_string_dtype
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.placeholders import (
     PLACEHOLDERS,
@@ -258,7 +259,11 @@ def _identifier(column: _Column) -> pa.Array:
     why = _NO_MAILBOX if column.field == MAILBOX else _IS_PLACEHOLDER
     texts = column.drop(texts, placeholders, PLACEHOLDER, why)
     for row, message, repaired in _invalid_texts(texts, column.field):
-        advice = "" if repaired is None else f" Pass clean=True to send {quoted(repaired)}."
+        advice = (
+            ""
+            if repaired is None
+            else f" Pass {terms.argument('clean', True)} to send {quoted(repaired)}."
+        )
         column.report(row, f"invalid_{column.field}", f"{message}{advice}")
     return texts
 
@@ -294,7 +299,10 @@ def repair_identifiers(
             counts.append(f"{plural(len(repairs), 'cell')} of {quoted(column)}")
     repaired = " and ".join(counts)
     if repaired:
-        warn(f"clean=True repaired {repaired}. The plan's or report's frame has the sent texts.")
+        warn(
+            f"{terms.argument('clean', True)} repaired {repaired}. The plan and the report have "
+            "the sent texts."
+        )
     return frame, repaired
 
 

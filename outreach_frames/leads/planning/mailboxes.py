@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -15,6 +16,8 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.text import listed, quoted
+from outreach_frames.common.warnings import collect_warnings
+from outreach_frames.errors import OutreachError
 from outreach_frames.identity.keys import email_key
 from outreach_frames.leads.planning.mapping import KEYS
 from outreach_frames.resources.mailboxes import mailboxes
@@ -47,9 +50,11 @@ class AccountMailboxes:
         self._of_user: dict[str, list[Mapping[Any, Any]]] = {}
         # The users' names; a dict keeps their order.
         self._names: dict[str, None] = {}
+        self._address_of_id: dict[object, str] = {}
         for mailbox in mailboxes:
             if not isinstance(mailbox["email"], str):
                 continue
+            self._address_of_id[mailbox.get("id")] = mailbox["email"]
             self._of_address.setdefault(_key(mailbox["email"]), []).append(mailbox)
             address, name = mailbox["user_email"], mailbox["user_name"]
             for key in {_key(text) for text in (address, name) if isinstance(text, str)}:
@@ -103,6 +108,9 @@ class AccountMailboxes:
             user = UserMailboxes(tuple(box["email"] for box in named), active)
         if active:
             return _Named(active, user=user)
+        if not named and (address := self._address_of_id.get(text)):
+            message = f"{quoted(text)} is a mailbox's id. Use its address, {quoted(address)}."
+            return _Named(code="unknown_mailbox", message=message)
         if not named:
             lacking = f"The account has no mailbox or user called {quoted(text)}."
             close = suggestion(text, self._names)
@@ -118,6 +126,15 @@ def look_up_mailboxes(client: Client) -> AccountMailboxes:
     """List the account's mailboxes without the cache."""
     table = mailboxes(refresh=True, client=client).astype("object")
     return AccountMailboxes(table.where(table.notna(), None).to_dict(orient="records"))
+
+
+def address_of_id(client: Client | None, identity: str) -> str | None:
+    """Return the address of the mailbox with this id, or None if it is unknown."""
+    if client is not None and "@" not in identity:
+        with suppress(OutreachError), collect_warnings():
+            listed = mailboxes(client=client)
+            return next(iter(listed.loc[listed["id"].eq(identity), "email"].dropna()), None)
+    return None
 
 
 def _key(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import (
     check_integer,
     check_list,
@@ -82,17 +83,23 @@ def read_mapping(
         identifiers,
         fields,
         _read_overrides(overrides),
-        None if mailbox is None else _column(frame, MAILBOX, mailbox),
+        None if mailbox is None else _column(frame, terms.name(MAILBOX), mailbox),
         _read_required(require, fields),
     )
 
 
-def read_settings(mailboxes: object) -> Mapping[str, Any]:
-    """Check `mailboxes`, and return the request's settings, empty for the service's defaults."""
+def read_settings(
+    mailboxes: object, address_of: Callable[[str], str | None] = lambda _: None
+) -> Mapping[str, Any]:
+    """Check `mailboxes`, and return the request's settings, empty for the service's defaults.
+
+    `address_of` returns the address of the mailbox with an id.
+    """
     if mailboxes is None:
         return MappingProxyType({})
+    addresses = _read_mailboxes(mailboxes, address_of)
     custom = spec.MAILBOXES_LEADS_DISTRIBUTION
-    return MappingProxyType({DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)})
+    return MappingProxyType({DISTRIBUTION: custom, MAILBOXES: addresses})
 
 
 def read_chunk_size(value: object) -> int:
@@ -101,27 +108,34 @@ def read_chunk_size(value: object) -> int:
     most = spec.MAX_LEADS_PER_REQUEST
     if not 1 <= size <= most:
         raise InvalidInputError(
-            f"chunk_size={size} is not between 1 and {most}, the service's limit of leads per "
-            f"request. Pass a number in that range."
+            f"{terms.argument('chunk_size', size)} is not between 1 and {most}, the service's "
+            "limit of leads per request. Pass a number in that range."
         )
     return size
 
 
-def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:
+def _read_mailboxes(mailboxes: object, address_of: Callable[[str], str | None]) -> tuple[str, ...]:
     if not isinstance(mailboxes, _LISTS):
         raise InvalidInputError(
-            f'{MAILBOXES} takes a list of e-mail addresses: ["anna@example.org"].'
+            f"{terms.name(MAILBOXES)} takes a list of e-mail addresses: "
+            f"{terms.argument(MAILBOXES, ['anna@example.org'])}."
         )
     addresses = tuple(mailboxes)
     if not addresses:
-        raise InvalidInputError(f"{MAILBOXES} is empty. Pass the mailboxes' addresses.")
+        raise InvalidInputError(f"{terms.name(MAILBOXES)} is empty. Pass the mailboxes' addresses.")
     for address in addresses:
         if not isinstance(address, str):
-            raise InvalidInputError(f"{MAILBOXES} takes e-mail addresses, not {quoted(address)}.")
+            raise InvalidInputError(
+                f"{terms.name(MAILBOXES)} takes e-mail addresses, not {quoted(address)}."
+            )
         if problem := email_problem(address):
-            raise InvalidInputError(f"{MAILBOXES}: {problem}")
+            if own := address_of(address):
+                problem = f"{quoted(address)} is a mailbox's id. Pass its address, {quoted(own)}."
+            raise InvalidInputError(f"{terms.name(MAILBOXES)}: {problem}")
     if len(set(addresses)) < len(addresses):
-        raise InvalidInputError(f"{MAILBOXES} contains a duplicate. Pass each address once.")
+        raise InvalidInputError(
+            f"{terms.name(MAILBOXES)} contains a duplicate. Pass each address once."
+        )
     return addresses
 
 
@@ -132,11 +146,11 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
         if absent and (near := near_names(column, frame.columns)):
             raise InvalidInputError(
                 f"The table has no column {field!r}, but it has {' and '.join(map(quoted, near))}. "
-                f"Pass {field}={quoted(near[0])} to send this column, or {field}=None to omit the "
-                f"field. {columns_text(frame)}"
+                f"Pass {terms.argument(field, near[0])} to send this column, or "
+                f"{terms.argument(field, None)} to omit the field. {columns_text(frame)}"
             )
         if column is not None and not absent:
-            identifiers[field] = _column(frame, field, column)
+            identifiers[field] = _column(frame, terms.name(field), column)
     if not identifiers:
         raise InvalidInputError(
             f"No column identifies the leads: neither {' nor '.join(columns)} was found or passed. "
@@ -144,8 +158,8 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
         )
     if len(set(identifiers.values())) < len(identifiers):
         raise InvalidInputError(
-            f"{' and '.join(identifiers)} name the same column, {quoted(identifiers[EMAIL])}. "
-            "Pass two different columns."
+            f"{' and '.join(map(terms.name, identifiers))} name the same column, "
+            f"{quoted(identifiers[EMAIL])}. Pass two different columns."
         )
     if isinstance(columns[PROFNET_URL], DefaultColumn):
         _warn_of_other_urls(frame)
@@ -157,17 +171,17 @@ def _warn_of_other_urls(frame: pd.DataFrame) -> None:
     if (name := find_profile_urls(frame.columns, lambda column: frame[column])) is not None:
         warn(
             f"{PROFNET_URL} is missing, but {quoted(name)} has profile URLs, which are not sent. "
-            f"Pass {PROFNET_URL}={quoted(name)} to send them."
+            f"Pass {terms.argument(PROFNET_URL, name)} to send them."
         )
 
 
 def _suggest_identifier(frame: pd.DataFrame) -> str:
     if (name := find_profile_urls(frame.columns, lambda column: frame[column])) is not None:
-        return f"{PROFNET_URL}={quoted(name)}"
+        return terms.argument(PROFNET_URL, name)
     for field in spec.LEAD_IDENTIFIERS:
         if columns := columns_like(field, frame.columns):
-            return f"{field}={quoted(columns[0])}"
-    return f'{EMAIL}="E-mail address" or {PROFNET_URL}="Profile"'
+            return terms.argument(field, columns[0])
+    return f"{terms.argument(EMAIL, 'E-mail address')} or {terms.argument(PROFNET_URL, 'Profile')}"
 
 
 def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
@@ -175,11 +189,11 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
         return {}
     if isinstance(data, Mapping):
         columns = {
-            field: _column(frame, f"data {{field: column}}, {field}", column)
+            field: _column(frame, terms.argument("data", {field: column}), column)
             for field, column in data.items()
         }
     elif isinstance(data, _LISTS):
-        columns = {_column(frame, "data", column): column for column in data}
+        columns = {_column(frame, terms.name("data"), column): column for column in data}
     else:
         raise InvalidInputError(
             "data takes a list of columns or {field: column}, "
@@ -189,8 +203,8 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
         _check_field(field, columns)
     if len(columns) > spec.MAX_DATA_FIELDS:
         raise InvalidInputError(
-            f"data has {len(columns)} fields; a lead takes at most {spec.MAX_DATA_FIELDS}. "
-            "Drop the fields that the sequence's texts do not use."
+            f"{terms.name('data')} has {len(columns)} fields; a lead takes at most "
+            f"{spec.MAX_DATA_FIELDS}. Drop the fields that the sequence's texts do not use."
         )
     return {str(field): column for field, column in columns.items()}  # numpy's text, too
 
@@ -205,8 +219,8 @@ def _read_required(require: object, fields: Mapping[str, Hashable]) -> list[str]
         )
     if others := [name for name in require if name not in fields]:
         raise InvalidInputError(
-            f"require has names that are not fields of data: {listed(others)}. The fields of data: "
-            f"{listed(fields)}."
+            f"{terms.name('require')} has names that are not fields of {terms.name('data')}: "
+            f"{listed(others)}. The fields: {listed(fields)}."
         )
     return [*require]
 
@@ -222,14 +236,13 @@ def read_send_again(names: object) -> frozenset[str]:
     for name in chosen:
         is_other = name in statuses.STATUSES or bool(similar(str(name), statuses.STATUSES))
         if name not in statuses.SKIPPED and (is_other or not isinstance(name, str)):
-            hint = (
-                " report.retry_unknown(), or --retry-unknown in a shell, sends unknown rows."
-                if name == statuses.UNKNOWN
-                else suggestion(str(name), statuses.SKIPPED)
-            )
+            hint = suggestion(str(name), statuses.SKIPPED)
+            if name == statuses.UNKNOWN:
+                retry = terms.wording("report.retry_unknown()", in_shell="--retry-unknown")
+                hint = f" {retry} sends unknown rows."
             raise InvalidInputError(
-                f"send_again takes skips of the service, such as {', '.join(statuses.SKIPPED)}, "
-                f"not {quoted(name)}.{hint} Nothing was sent."
+                f"{terms.name('send_again')} takes skips of the service, such as "
+                f"{', '.join(statuses.SKIPPED)}, not {quoted(name)}.{hint} Nothing was sent."
             )
     return frozenset(map(str, chosen))
 
@@ -237,8 +250,8 @@ def read_send_again(names: object) -> frozenset[str]:
 def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
     if field in spec.LEAD_IDENTIFIERS:
         raise InvalidInputError(
-            f"{field} is an identifier, not a data field: drop {field} from data, and pass "
-            f"{field}={quoted(columns[field])}."
+            f"{field} is an identifier, not a data field: drop {field} from {terms.name('data')}, "
+            f"and pass {terms.argument(str(field), columns[field])}."
         )
     if not is_field_name(field):
         raise InvalidInputError(
@@ -250,7 +263,7 @@ def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
 
 def _suggest_field(field: object, columns: Mapping[Any, Hashable]) -> str:
     try:
-        return f" Pass data={{{quoted(field_name(field))}: {quoted(columns[field])}}}."
+        return f" Pass {terms.argument('data', {field_name(field): columns[field]})}."
     except InvalidInputError as error:
         return f" {error}"
 
@@ -282,7 +295,7 @@ def _read_overrides(overrides: object) -> Mapping[str, bool]:
 
 
 def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:
-    """Check that a column occurs exactly once in the frame, and return its name."""
+    """Check that an argument's column occurs exactly once in the frame, and return its name."""
     require_name(argument, column)
     column_of(frame, column, f"{argument}: the table")
     name: Hashable = column

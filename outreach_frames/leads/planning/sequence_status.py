@@ -12,6 +12,7 @@ from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.client.request import next_href
+from outreach_frames.common import terms
 from outreach_frames.common.arguments import near_names, similar, suggestion
 from outreach_frames.common.cancellation import CancellationToken, current_cancellation
 from outreach_frames.common.warnings import warn
@@ -109,8 +110,9 @@ def _require_known(
         hint = f" Did you mean {' or '.join(ids)}?" if ids else ""
         hint = hint or suggestion(sequence_id, islice(seen, _MAX_COMPARED))
         raise InvalidInputError(
-            f"The account has no sequence with the id {sequence_id!r}.{hint} of.sequences() lists "
-            "all sequences of the connected account, with their ids. Nothing was sent."
+            f"The account has no sequence with the id {sequence_id!r}.{hint} "
+            f"{terms.function('sequences')} lists all sequences of the connected account, with "
+            "their ids. Nothing was sent."
         )
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.common import terms
 from outreach_frames.common.text import hidden_in, quoted
 from outreach_frames.common.web_addresses import split_address
 from outreach_frames.errors import InvalidInputError
@@ -93,8 +94,8 @@ def field_name(column: object) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", ascii_letters.lower()).strip("_")
     if not name:
         raise InvalidInputError(
-            f"The column {quoted(column)} cannot be converted to a field name. "
-            f'Choose a name: data={{"a_name": {quoted(column)}}}.'
+            f"The column {quoted(column)} cannot be converted to a field name. Choose a name: "
+            f"{terms.argument('data', {'a_name': column})}."
         )
     if not name[0].isalpha():
         name = f"field_{name}"

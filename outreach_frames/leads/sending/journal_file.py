@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from outreach_frames import spec
-from outreach_frames.common import sqlite_file
+from outreach_frames.common import sqlite_file, terms
 from outreach_frames.common.atomic_files import expanded, require_readable_file, set_mode
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.persons import Identifiers, Mask
@@ -209,7 +209,8 @@ def require_journal(path: Path) -> None:
     if kind != _APPLICATION_ID:
         raise InvalidInputError(
             f"{path} is not a journal of a submission, or it is damaged. Pass the path of a "
-            "journal or of a new file; of.read_prospects() reads tables."
+            "journal or of a new file."
+            + terms.wording(" of.read_prospects() reads tables.", in_shell="")
         )
     if version != _FORMAT:
         raise InvalidInputError(

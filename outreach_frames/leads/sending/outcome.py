@@ -399,7 +399,7 @@ def reclassify_resent(outcome: RowOutcome, *, is_certain: bool) -> RowOutcome:
 def _refused(error: ValidationFailedError) -> Classification:
     steps = list(NextStep)
     problems = sorted(error.validation_errors, key=lambda problem: steps.index(_next_step(problem)))
-    notes = tuple(map(_text, problems))
+    notes = tuple(dict.fromkeys(map(_text, problems)))
     if not problems:
         return Classification(_outcome(statuses.REJECTED, error), NextStep.CONTINUE)
     detail, code = shorten("; ".join(notes), _DETAIL_CHARACTERS), problems[0].error_code or None

@@ -81,7 +81,7 @@ def warn_of_own_columns(frame: pd.DataFrame) -> None:
     if clashing:
         warn(
             f"The table has its own {'column' if len(clashing) == 1 else 'columns'} "
-            f"{', '.join(clashing)}: report.frame and the files name the outcome "
+            f"{', '.join(clashing)}: the report and its files name the outcome "
             f"{', '.join(clashing.values())}."
         )
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
+from outreach_frames.common import terms
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.common.text import plural
@@ -270,7 +271,8 @@ class _PlanRun:
             return ""
         return (
             f"{plural(number, 'row was', 'rows were')} not sent again, as recorded in this Python "
-            "process. Restarting Python loses the record; pass journal= to keep it in a file."
+            f"process. Restarting Python loses the record; pass {terms.argument('journal')} to "
+            "keep it in a file."
         )
 
     def report(self, run: Run, error: OutreachError | None) -> SubmissionReport:
@@ -399,8 +401,16 @@ def _advice(report: SubmissionReport, *, has_file: bool) -> str:
             "recorded leads."
             if has_file
             else "To resume, correct the errors and submit only the corrected rows. Only with "
-            "journal=path does another process skip the leads that this one has sent."
+            f"{terms.argument('journal')} does another process skip the leads that this one has "
+            "sent."
         )
     if statuses.UNKNOWN in status:
-        advice.append("Call report.retry_unknown() to resend the unknown rows.")
+        advice.append(
+            terms.wording(
+                "Call report.retry_unknown() to resend the unknown rows.",
+                in_shell="Repeat the command with --retry-unknown to resend the unknown rows."
+                if has_file
+                else "Look for the unknown rows in the web app.",
+            )
+        )
     return " ".join(advice)

@@ -50,11 +50,11 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"data": {"n": None}}, "no column None"),
     (
         {"data": {"First Name": "first_name"}},
-        r"\{field: column\}, First Name: the table",
+        r"data=\{'First Name': 'first_name'\}: the table",
     ),
     (
         {"data": {"n": "posts"}},
-        r"\{field: column\}, n: the table has no column 'posts'",
+        r"data=\{'n': 'posts'\}: the table has no column 'posts'",
     ),
     ({"data": {"First Name": "First Name"}}, re.escape("data={'first_name': 'First Name'}")),
     ({"data": ["First Name"]}, re.escape("data={'first_name': 'First Name'}")),
@@ -68,8 +68,8 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
         for name in ["Last Name", "1a", "_a", "a-b", "A", "ä", "a\n", LONGEST_NAME + "a"]
     ),
     ({"require": "n"}, re.escape("require takes a list of data fields, for example require=['n']")),
-    ({"require": ["n", "email"]}, r"not fields of data: 'n', 'email'\. The fields of data: none"),
-    ({"require": ["a", "N"], "data": {"a": "n"}}, r"data: 'N'\. The fields of data: 'a'"),
+    ({"require": ["n", "email"]}, r"not fields of data: 'n', 'email'\. The fields: none"),
+    ({"require": ["a", "N"], "data": {"a": "n"}}, r"data: 'N'\. The fields: 'a'"),
     ({"overrides": [OVERRIDE]}, rf"overrides={{'{OVERRIDE}': True}}"),
     ({"overrides": True}, "{override: True}, not True"),
     ({"overrides": "flag"}, "{override: True}, not 'flag'"),

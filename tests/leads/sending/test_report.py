@@ -395,8 +395,8 @@ def test_html_is_escaped() -> None:
         [bad, "unknown"],
         detail=["", bad],
         sequence_id=bad,
-        notes=[bad],
-        error=of.OutreachError(bad),
+        notes=[f"A note: {bad}"],
+        error=of.OutreachError(f"An error: {bad}"),
     )
     assert "<script" not in made._repr_html_()
     assert made._repr_html_().count(html.escape(bad)) == 6

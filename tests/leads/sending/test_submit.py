@@ -179,6 +179,24 @@ class TestRefusals:
             assert f"Chunk 1: {code}: because of {code}" in report.notes
 
     @pytest.mark.parametrize(
+        ("reply", "words"),
+        [
+            (refused("brand_new", "brand_new"), "because of brand_new"),
+            (refused("sequence_archived"), "because of sequence_archived"),
+            (script.json({"error": "too odd"}, 400), "too odd"),
+            (script.json({"error": "too long"}, 413), "too long"),
+            (script.json({"error": "Plan expired."}, 402), "Plan expired."),
+        ],
+    )
+    def test_an_error_is_shown_once(self, reply: Reply, words: str) -> None:
+        """The displayed report has an error once: in the detail of its rows."""
+        with serving(*[reply] * 9) as (_, client):
+            report = stopped(planned(client, leads(5)), words)
+        assert repr(report).count(words) == 1
+        assert report._repr_html_().count(words) == 1
+        assert words in str(report.error)
+
+    @pytest.mark.parametrize(
         "reply",
         [
             script.json({"error": {"code": "bad", "message": "too odd"}}, 400),
