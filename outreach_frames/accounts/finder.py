@@ -20,11 +20,10 @@ import pyarrow as pa
 
 from outreach_frames.accounts.companies import IDENTIFIER_KINDS, RowResult
 from outreach_frames.accounts.result import (
-    MATCHED,
     SENIORITIES,
     list_once,
+    merged,
     people_table,
-    text_columns,
 )
 from outreach_frames.accounts.searches import (
     PAGE_SIZE,
@@ -36,7 +35,6 @@ from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import DtypeBackend
-from outreach_frames.tables.columns import append_columns
 
 # This filter also finds people at subsidiaries; the results do not show which searched company
 # matched.
@@ -85,14 +83,12 @@ class Finder:
     ) -> tuple[pd.DataFrame, dict[int, RowResult]]:
         """Return the people found so far, and the outcome of each row."""
         searched = {company.account.row: company.outcome() for company in self.companies}
-        rows, explained = list_once(self.batches, {**outcomes, **searched}, self.index)
-        people, values = people_table(self.batches, rows, dtype_backend, self.columns)
-        matched = values if self.split_by in {None, SENIORITIES} else [None] * len(values)
-        added = text_columns({MATCHED: matched}, dtype_backend)
-        if self.split_by is not None:
-            categories = list(dict.fromkeys(self.filters[self.split_by]))
-            added[self.split_by] = pd.Categorical(values, categories, ordered=True)
-        return append_columns(people, added), explained
+        batch = merged(self.batches)
+        rows, explained = list_once(batch, {**outcomes, **searched}, self.index)
+        people = people_table(
+            batch, rows, dtype_backend, self.split_by, self.filters, columns=self.columns
+        )
+        return people, explained
 
     def run(self) -> None:
         """Search the companies for each value of `split_by`, else of the seniorities."""
@@ -224,7 +220,8 @@ class Finder:
             account_rows += [company.account.row] * len(kept)
         if rows:
             people = search.people.take(pa.array(rows))
-            self.batches.append(PeopleBatch(people, np.array(account_rows), value))
+            values = np.full(len(rows), value, dtype=object)
+            self.batches.append(PeopleBatch(people, np.array(account_rows), values))
         self.on_finished(sum(search.companies[place].is_finished for place in places))
 
 

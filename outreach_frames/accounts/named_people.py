@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Final
 
@@ -29,13 +28,13 @@ from outreach_frames.accounts.companies import (
 )
 from outreach_frames.accounts.result import (
     EQUAL,
-    IDENTITY,
+    MATCHED,
     NAME_MATCH,
     ROW,
     STATUS,
-    account_rows,
+    merged,
     people_table,
-    text_columns,
+    person_keys,
 )
 from outreach_frames.accounts.searches import CompanyProgress, CompanySearch, PeopleBatch
 from outreach_frames.client.client import Client
@@ -45,12 +44,12 @@ from outreach_frames.common.placeholders import are_missing_texts, are_placehold
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.keys import company_name_cells, profnet_url_key
+from outreach_frames.identity.keys import company_name_cells
 from outreach_frames.identity.person_names import PersonName, is_same_person, read_person_name
 from outreach_frames.reading.fast_reader import PeoplePage
-from outreach_frames.reading.flatten import DtypeBackend, concat_tables
-from outreach_frames.tables.column_checks import column_of
-from outreach_frames.tables.columns import append_columns, columns_text, usual_names
+from outreach_frames.reading.flatten import DtypeBackend
+from outreach_frames.tables.column_checks import column_of, require_name
+from outreach_frames.tables.columns import columns_text, usual_names
 
 PERSON_NAME: Final = "person_name"
 SIMILAR: Final = "similar"
@@ -75,18 +74,16 @@ def check_name_columns(frame: pd.DataFrame, person_name: object) -> list[Hashabl
     """Return the column of full names, or the columns of first and last names."""
     if person_name is True:
         return _usual_name_columns(frame)
-    names = person_name if isinstance(person_name, list | tuple) else [person_name]
-    is_label = isinstance(person_name, tuple) and person_name in frame.columns
-    columns: list[Hashable] = [person_name] if is_label else [*names]
+    columns = [*person_name] if isinstance(person_name, list | tuple) else [person_name]
     for name in columns:
-        if isinstance(name, str) and name not in frame.columns:
-            to_filter = terms.argument("filters", {PERSON_NAME: name})
+        require_name(PERSON_NAME, name, ", or a list of two columns with first and last names")
+        if name not in frame.columns:
+            in_filters = terms.argument("filters", {PERSON_NAME: name})
             raise InvalidInputError(
                 f"{terms.argument(PERSON_NAME)} takes the column with names, or the two with first "
                 f"and last names, but {quoted(name)} is not a column of the table. To filter by a "
-                "name, pass "
-                + terms.wording(f"{to_filter}. ", in_shell="a saved search with --filters. ")
-                + columns_text(frame)
+                f"name, pass {terms.wording(in_filters, in_shell='a saved search with --filters')}."
+                f" {columns_text(frame)}"
             )
     if len(columns) not in (1, 2):
         raise InvalidInputError(
@@ -100,8 +97,11 @@ def _usual_name_columns(frame: pd.DataFrame) -> list[Hashable]:
     first, last, full = (
         usual_names(kind, frame.columns) for kind in ("first_name", "last_name", PERSON_NAME)
     )
-    columns = [*first, *last] if len(first) == len(last) == 1 else full
-    if not columns or (columns is full and len(full) > 1):
+    if len(first) == len(last) == 1:
+        columns = [*first, *last]
+    elif len(full) == 1:
+        columns = full
+    else:
         raise InvalidInputError(
             "The table has no single column with a usual name of people, and no pair of first and "
             f"last names. Pass them as {terms.argument(PERSON_NAME)}. {columns_text(frame)}"
@@ -164,12 +164,13 @@ class NamedPeopleFinder:
         stopped = RowResult(None, "the search stopped before this person was searched")
         rows = [person.account.row for person in self.people_to_find]
         explained = {**outcomes, **dict.fromkeys(rows, stopped), **self._outcomes}
-        people, matches = people_table(
-            self.batches, account_rows(self.batches), dtype_backend, self.columns
-        )
-        statuses = [explained[row].status for row in people[ROW].tolist()]
-        added = text_columns({STATUS: statuses, NAME_MATCH: matches}, dtype_backend)
-        return append_columns(people, added), explained
+        batch = merged(self.batches)
+        people = people_table(
+            batch, batch.account_rows, dtype_backend, None, {}, columns=self.columns
+        ).rename(columns={MATCHED: NAME_MATCH})
+        statuses = people[ROW].map(lambda row: explained[row].status)
+        people.insert(people.shape[1] - 1, STATUS, statuses.astype(people[NAME_MATCH].dtype))
+        return people, explained
 
     def run(self) -> None:
         """Search each person."""
@@ -193,27 +194,24 @@ class NamedPeopleFinder:
     def _evaluate(self, person: NamedPerson, search: CompanySearch) -> RowResult:
         """Keep the people who fit a row, and return the row's outcome."""
         row = person.account.row
-        people = search.people
-        identifiers = zip(*(people.column(name).to_pylist() for name in IDENTITY[:2]), strict=True)
-        keys = [
-            identity or profnet_url_key(url or "") or f"#{row}-{place}"
-            for place, (identity, url) in enumerate(identifiers)
-        ]
-        places = {key: place for place, key in reversed([*enumerate(keys)])}
-        is_equal = _have_name(person, people)
-        equal = [place for place in sorted(places.values()) if is_equal[place]]
-        similar = [place for place in sorted(places.values()) if not is_equal[place]]
-        new = [place for place in equal if keys[place] not in self._first_rows]
-        earlier = [self._first_rows[keys[place]] for place in equal if place not in new]
+        # The place of each person in the results.
+        equal: dict[str, int] = {}
+        similar: dict[str, int] = {}
+        keys = person_keys(search.people, prefix=f"#{row}-")
+        for place, is_equal in enumerate(_have_name(person, search.people)):
+            (equal if is_equal else similar).setdefault(keys[place], place)
+        new = {key: place for key, place in equal.items() if key not in self._first_rows}
+        earlier = [self._first_rows[key] for key in equal if key not in new]
+        if equal and not new:
+            label = row_label(self.index, min(earlier))
+            return RowResult(DUPLICATE, f"same person as row {label}", search.total)
         notes = []
         if not search.is_complete:
             counted = "more people" if search.total is None else f"{search.total:,} people"
             notes.append(f"the service counted {counted}, of whom {search.received} were read")
-        if equal and not new:
-            label = row_label(self.index, min(earlier))
-            return RowResult(DUPLICATE, f"same person as row {label}", search.total)
         if len(equal) == 1 and not notes:
-            status, similar = FOUND_STATUS, []
+            status = FOUND_STATUS
+            similar = {}
         elif equal:
             status = SEVERAL
             notes.append(f"{plural(len(equal), 'person', 'people')} of this name")
@@ -221,47 +219,40 @@ class NamedPeopleFinder:
                 notes.append(f"some people belong to row {row_label(self.index, min(earlier))}")
         elif similar:
             status = SIMILAR_STATUS
-            notes.append(_describe(people.take(similar[:_SHOWN]), len(similar)))
+            notes.append(_describe(search.people.take([*similar.values()][:_SHOWN]), len(similar)))
         else:
             status = NOBODY_STATUS
             notes.append(f"nobody matches {person.name.searched} at {person.account.label}")
-        self._first_rows.update(dict.fromkeys([keys[place] for place in new], row))
-        for kept, match in ((new, EQUAL), (similar[:_SIMILAR_LISTED], SIMILAR)):
-            if kept:
-                rows = np.full(len(kept), row)
-                self.batches.append(PeopleBatch(people.take(pa.array(kept)), rows, match))
-        if len(self.batches) > _MAX_BATCHES:
-            self.batches = [*_merged(self.batches)]
         if len(similar) > _SIMILAR_LISTED:
             notes.append(f"{len(similar) - _SIMILAR_LISTED} other similar people are not listed")
+        self._first_rows.update(dict.fromkeys(new, row))
+        self._keep(row, search.people, [*new.values()], [*similar.values()][:_SIMILAR_LISTED])
         return RowResult(status, "; ".join(notes), search.total)
 
-
-def _merged(batches: Sequence[PeopleBatch]) -> Iterator[PeopleBatch]:
-    """Yield one batch of equal and one of similar people."""
-    for match in (EQUAL, SIMILAR):
-        if parts := [batch for batch in batches if batch.value == match]:
-            people = concat_tables([part.people for part in parts]).combine_chunks()
-            yield PeopleBatch(people, account_rows(parts), match)
+    def _keep(self, row: int, people: pa.Table, equal: list[int], similar: list[int]) -> None:
+        """Keep people by their places in the results."""
+        if equal or similar:
+            kept = people.take(pa.array([*equal, *similar]))
+            matches = np.array([EQUAL] * len(equal) + [SIMILAR] * len(similar), dtype=object)
+            self.batches.append(PeopleBatch(kept, np.full(len(kept), row), matches))
+        if len(self.batches) > _MAX_BATCHES:
+            batch = merged(self.batches)
+            self.batches = [replace(batch, people=batch.people.combine_chunks())]
 
 
 def _have_name(person: NamedPerson, people: pa.Table) -> list[bool]:
     """Return whether each person has the name; a company's name must be equal, too."""
-    columns = [people.column(name).to_pylist() for name in (*NAMES, "company_name")]
+    names = zip(*(people.column(name).fill_null("").to_pylist() for name in NAMES), strict=True)
+    are_equal = [is_same_person(person.name, *parts) for parts in names]
+    if person.account.kind.column is not None:
+        return are_equal
     # Lists shorten companies' names, and the service may find other companies by them.
-    is_checked = person.account.kind.column is None
+    companies = [person.account.label, *people.column("company_name").to_pylist()]
+    listed, *keys = company_name_cells(pa.array(companies, pa.large_string())).single_keys()
     return [
-        is_same_person(person.name, *(name or "" for name in names))
-        and not (is_checked and _company_key(company or "") != _company_key(person.account.label))
-        for *names, company in zip(*columns, strict=True)
+        is_equal and key.is_valid and key.equals(listed)
+        for is_equal, key in zip(are_equal, keys, strict=True)
     ]
-
-
-@lru_cache(maxsize=1000)
-def _company_key(name: str) -> str | None:
-    cells = company_name_cells(pa.array([name], pa.large_string()))
-    key: str | None = cells.single_keys()[0].as_py()
-    return key
 
 
 def _describe(people: pa.Table, number: int) -> str:

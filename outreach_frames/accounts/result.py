@@ -232,20 +232,26 @@ class AccountPeople(Result):
         return [*shown, f"and {plural(more, 'other')}"] if more else shown
 
 
-def account_rows(batches: Sequence[PeopleBatch]) -> np.ndarray[Any, Any]:
-    """Return the account row of each person."""
-    return np.concatenate([np.empty(0, np.int64), *(batch.account_rows for batch in batches)])
+def merged(batches: Sequence[PeopleBatch]) -> PeopleBatch:
+    """Combine the people of all searches."""
+    no_people = PeopleBatch(empty_table(spec.PERSON), np.empty(0, np.int64), np.empty(0, object))
+    batches = batches or [no_people]
+    return PeopleBatch(
+        concat_tables([batch.people for batch in batches]),
+        np.concatenate([batch.account_rows for batch in batches]),
+        np.concatenate([batch.values for batch in batches]),
+    )
 
 
 def list_once(
-    batches: Sequence[PeopleBatch], outcomes: Mapping[int, RowResult], index: pd.Index[Any]
+    batch: PeopleBatch, outcomes: Mapping[int, RowResult], index: pd.Index[Any]
 ) -> tuple[np.ndarray[Any, Any], dict[int, RowResult]]:
     """Assign each person to the first account row that found the person; repetitions get -1.
 
     An account without a person of its own is a duplicate of the account that has its people.
     """
-    rows = account_rows(batches)
-    people = pd.DataFrame({"person": _person_keys(batches), ROW: rows})
+    rows = batch.account_rows
+    people = pd.DataFrame({"person": person_keys(batch.people), ROW: rows})
     first = people.groupby("person")[ROW].transform("min")
     # Per account row, the rows that list its people.
     listing_rows: dict[Any, set[int]] = first.groupby(people[ROW]).agg(set).to_dict()
@@ -265,16 +271,13 @@ def list_once(
     return np.where(is_repeated, -1, rows), explained
 
 
-def _person_keys(batches: Sequence[PeopleBatch]) -> list[str]:
-    """Return each person's id, else profile URL, else a unique text."""
-    tables = [batch.people.select(["id", "profnet_url"]) for batch in batches]
-    if not tables:
-        return []
+def person_keys(people: pa.Table, prefix: str = "#") -> list[str]:
+    """Return each person's id, else profile URL, else a unique text with this prefix."""
     ids, urls = (
-        filled_texts(column.cast(pa.large_string()).combine_chunks())
-        for column in concat_tables(tables).columns
+        filled_texts(people.column(name).cast(pa.large_string()).combine_chunks())
+        for name in ("id", "profnet_url")
     )
-    numbers = pa.array([f"#{number}" for number in range(len(ids))], pa.large_string())
+    numbers = pa.array([f"{prefix}{number}" for number in range(len(ids))], pa.large_string())
     keys: list[str] = pc.coalesce(ids, profnet_url_keys(urls), numbers).to_pylist()
     return keys
 
@@ -284,35 +287,29 @@ def _noted(outcome: RowResult, note: str) -> RowResult:
 
 
 def people_table(
-    batches: Sequence[PeopleBatch],
+    batch: PeopleBatch,
     rows: np.ndarray[Any, Any],
     dtype_backend: DtypeBackend,
-    columns: Sequence[str] | None,
-) -> tuple[pd.DataFrame, list[str | None]]:
-    """Combine the people of all searches into one frame, ordered by account and rank.
-
-    Return each person's value of the batch, too.
-    """
+    split_by: str | None,
+    filters: Mapping[str, Any],
+    *,
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Return the people as a frame, ordered by account and rank."""
     order = np.argsort(rows, kind="stable")
     order = order[rows[order] >= 0]
-    tables = [batch.people for batch in batches] or [empty_table(spec.PERSON)]
-    table = concat_tables(tables)
-    table = table if columns is None else select_columns(table, columns)
+    table = batch.people if columns is None else select_columns(batch.people, columns)
     people = to_frame(concat_people([table.take(pa.array(order))]), dtype_backend)
-    values = [np.full(len(batch.people), batch.value, dtype=object) for batch in batches]
-    found_by = np.concatenate([np.empty(0, dtype=object), *values])[order]
-    listed = pd.Series(rows[order])
-    ranks = listed.groupby(listed).cumcount() + 1
-    added = to_frame(pa.table({ROW: listed, RANK: ranks}), dtype_backend)
-    return append_columns(people, added), found_by.tolist()
-
-
-def text_columns(
-    columns: Mapping[str, Sequence[str | None]], dtype_backend: DtypeBackend
-) -> pd.DataFrame:
-    """Return columns of text as a frame."""
-    texts = {name: pa.array(values, pa.string()) for name, values in columns.items()}
-    return to_frame(pa.table(texts), dtype_backend)
+    found_by = batch.values[order]
+    matched = found_by if split_by in {None, SENIORITIES} else [None] * len(order)
+    account_rows = pd.Series(rows[order])
+    ranks = account_rows.groupby(account_rows).cumcount() + 1
+    texts = pa.array(matched, pa.string())
+    added = to_frame(pa.table({ROW: account_rows, RANK: ranks, MATCHED: texts}), dtype_backend)
+    if split_by is not None:
+        categories = list(dict.fromkeys(filters[split_by]))
+        added[split_by] = pd.Categorical(found_by, categories, ordered=True)
+    return append_columns(people, added)
 
 
 def add_account_columns(

@@ -28,14 +28,14 @@ PAGE_SIZE: Final = spec.MAX_SEARCH_PAGE_SIZE
 
 @dataclass(frozen=True, slots=True)
 class PeopleBatch:
-    """The people found by one search, their account rows, and a value that all of them share.
+    """The people found by one search, and each person's account row and value.
 
-    The value is that of `split_by`, or how the people's names match.
+    The value is that of `split_by`, or how the person's name matches.
     """
 
     people: pa.Table
     account_rows: np.ndarray[Any, Any]
-    value: str | None
+    values: np.ndarray[Any, Any]
 
 
 @dataclass(eq=False)

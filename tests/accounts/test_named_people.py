@@ -54,7 +54,7 @@ EQUAL: list[tuple[Any, Served]] = [
     ("Brooks, Thomas", BROOKS),
     ("Brooks, Dr. Thomas M.", BROOKS),
     ("Prof. Dr. Thomas Brooks, PhD, MBA", BROOKS),
-    ("Mr. Thomas (Tom) Brooks", BROOKS),
+    ("Mr. Thomas Brooks", BROOKS),
     (("Thomas", "Brooks"), BROOKS),
     (("Dr. Thomas M.", "Brooks, Ph.D."), BROOKS),
     ("Thomas Michael Brooks", ("Thomas M. Brooks", "Thomas", "Brooks")),
