@@ -241,9 +241,9 @@ def find_people(
     """
     check_dtype_backend(dtype_backend)
     check_choice("headcount", headcount, HEADCOUNTS)
-    is_by_name = person_name not in (None, False)
-    given = {"per_company": per_company is not _PER_COMPANY, "split_by": split_by is not None}
-    _reject_others(given if is_by_name else {})
+    is_by_name = person_name is not None
+    if is_by_name:
+        _reject_company_arguments(per_company, split_by)
     added = [ROW, RANK, *([STATUS, NAME_MATCH] if is_by_name else [MATCHED, split_by])]
     joined = read_account_columns(accounts, account_columns, [*spec.columns(spec.PERSON), *added])
     chosen, needed = _chosen_and_needed(columns, [*added, *joined])
@@ -259,24 +259,28 @@ def find_people(
     name_columns = check_name_columns(accounts, person_name) if is_by_name else []
     identifiers = identifier_columns(accounts, passed)
     _reject_filters(body, [*identifiers, *([PERSON_NAME] if is_by_name else [])])
-    if split_by is not None:
-        check_split_by(body, split_by)
-    most = check_limit(per_company, "per_company")
+    finder: Finder | NamedPeopleFinder
     if is_by_name:
-        named, outcomes = read_people(accounts, name_columns, identifiers)
-        searched = [person.account for person in named]
+        noun, unit = "people", "requests"
+        people_to_find, outcomes = read_people(accounts, name_columns, identifiers)
+        searched = [person.account for person in people_to_find]
+        connected = resolve(client)
+        finder = NamedPeopleFinder(
+            connected, body, people_to_find, accounts.index, refresh=refresh, columns=needed
+        )
     else:
+        noun = unit = "companies"
+        if split_by is not None:
+            check_split_by(body, split_by)
+        most = check_limit(per_company, "per_company")
         searched, outcomes = read_accounts(accounts, identifiers)
-    companies = [CompanyProgress(account, most or inf) for account in searched]
-    connected = resolve(client)
-    finder = (
-        NamedPeopleFinder(connected, body, named, accounts.index, refresh, needed)
-        if is_by_name
-        else Finder(connected, body, split_by, companies, accounts.index, most, refresh, needed)
-    )
+        companies = [CompanyProgress(account, most or inf) for account in searched]
+        connected = resolve(client)
+        finder = Finder(
+            connected, body, split_by, companies, accounts.index, most, refresh, columns=needed
+        )
 
-    description, unit = ("people", "requests") if is_by_name else ("companies", "companies")
-    with progress_bar(len(searched), description=description, unit=unit, progress=progress) as bar:
+    with progress_bar(len(searched), description=noun, unit=unit, progress=progress) as bar:
         finder.on_finished = bar.update
 
         def result() -> AccountPeople:
@@ -307,15 +311,21 @@ def find_people(
             if searched:
                 report_unknown_values(connected, body, is_empty=not finder.batches)
         except (OutreachError, KeyboardInterrupt) as error:
-            partial = result()
-            # OutreachError declares .partial as a DataFrame, but this result is an AccountPeople.
-            setattr(error, "partial", partial)  # noqa: B010
-            count = plural(len(partial.people), "person", "people")
-            error.add_note(f"{count} had been found. {how_to_continue(connected)}")
-            shorten_traceback(error)
+            _keep_partial(error, result(), connected)
             raise
     _report(finder)
     return result()
+
+
+def _keep_partial(
+    error: OutreachError | KeyboardInterrupt, partial: AccountPeople, client: Client
+) -> None:
+    """Attach the people found before an error to it as `.partial`."""
+    # OutreachError declares .partial as a DataFrame, but this result is an AccountPeople.
+    setattr(error, "partial", partial)  # noqa: B010
+    count = plural(len(partial.people), "person", "people")
+    error.add_note(f"{count} had been found. {how_to_continue(client)}")
+    shorten_traceback(error)
 
 
 def _report(finder: Finder | NamedPeopleFinder) -> None:
@@ -360,12 +370,15 @@ def _reject_column(filters: object, frame: pd.DataFrame, identifiers: Mapping[st
         )
 
 
-def _reject_others(given: Mapping[str, bool]) -> None:
-    """Raise for arguments of a search by company in a search by name."""
-    for name, is_given in given.items():
-        if is_given:
+def _reject_company_arguments(per_company: int | None, split_by: str | None) -> None:
+    """Raise for arguments that do not apply to a search by name."""
+    for name, value, default in (
+        ("per_company", per_company, _PER_COMPANY),
+        ("split_by", split_by, None),
+    ):
+        if value is not default:
             raise InvalidInputError(
-                f"{terms.argument(name)} does not apply to a search by "
+                f"{terms.argument(name, value)} does not apply to a search by "
                 f"{terms.argument(PERSON_NAME)}. Omit one of them."
             )
 

@@ -111,7 +111,7 @@ class AccountPeople(Result):
         self._client = client
         # The filters that find all people of a row's company.
         self._searches = searches
-        self._outcomes = _outcome_table(len(frame), people, outcomes)
+        self._outcomes = _outcome_table(len(frame), people, outcomes, is_by_name=is_by_name)
         self.accounts: pd.DataFrame = append_columns(frame, self._outcomes)
 
     def summary(self) -> pd.DataFrame:
@@ -159,25 +159,28 @@ class AccountPeople(Result):
         -----
         Interface: POST /people/search.
         """
-        rows = np.flatnonzero(self._outcomes["account_status"].eq(NOBODY_STATUS))
-        accounts = self.accounts.iloc[rows]
-
-        searches = self._searches_of_nobody()
+        rows_by_search = self._nobody_by_search()
 
         def framed(counts: list[int]) -> pd.DataFrame:
-            known = dict(zip(searches, counts, strict=False))
-            people = [known.get(repr(self._searches[row])) for row in rows.tolist()]
-            counted = pd.DataFrame({"people_without_filters": pd.array(people, dtype="Int64")})
-            return append_columns(accounts, counted)[counted.notna().all(axis=1).to_numpy()]
+            people = {
+                row: count
+                for rows, count in zip(rows_by_search.values(), counts, strict=False)
+                for row in rows
+            }
+            rows = sorted(people)
+            counted = pd.array([people[row] for row in rows], dtype="Int64")
+            added = pd.DataFrame({"people_without_filters": counted})
+            return append_columns(self.accounts.iloc[rows], added)
 
-        return count_searches(
-            self._client, searches.values(), framed, refresh=refresh, progress=progress
-        )
+        searches = [self._searches[rows[0]] for rows in rows_by_search.values()]
+        return count_searches(self._client, searches, framed, refresh=refresh, progress=progress)
 
-    def _searches_of_nobody(self) -> dict[str, Mapping[str, Any]]:
-        """Return the search for each company of rows with the status `nobody`, by its text."""
-        rows = np.flatnonzero(self._outcomes[STATUS].eq(NOBODY_STATUS))
-        return {repr(self._searches[row]): self._searches[row] for row in rows.tolist()}
+    def _nobody_by_search(self) -> dict[str, list[int]]:
+        """Return the rows with the status `nobody` by the search for their company."""
+        rows: dict[str, list[int]] = {}
+        for row in np.flatnonzero(self._outcomes[STATUS].eq(NOBODY_STATUS)).tolist():
+            rows.setdefault(repr(self._searches[row]), []).append(row)
+        return rows
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
         if not self._has_all_columns:
@@ -192,20 +195,22 @@ class AccountPeople(Result):
 
     def _card(self) -> Card:
         rows, requests = len(self.accounts), plural(self.requests, "request")
-        people = plural(len(self.people), "person", "people")
-        headline = f"{people} at {plural(rows, 'account')}, found in {requests}"
-        row_noun, number_title, added = "account", "Accounts", ""
+        advice = "Save both with .to_csv(folder) or .to_excel(path)."
         if self._is_by_name:
             found = self._outcomes[STATUS].eq(FOUND_STATUS).sum()
-            headline = f"{found:,} of {plural(rows, 'person', 'people')} found in {requests}"
-            row_noun, number_title = "row", "People"
-            added = f"These {found:,} are .people.query({_FOUND_QUERY!r}). "
+            return Card(
+                f"{found:,} of {plural(rows, 'person', 'people')} found in {requests}",
+                list(self._facts()),
+                columns=("Status", "People", "What it means"),
+                advice=f"These {found:,} are .people.query({_FOUND_QUERY!r}). See also the similar "
+                f"people in .people and each person's status in .accounts. {advice}",
+            )
+        people = plural(len(self.people), "person", "people")
         return Card(
-            headline,
+            f"{people} at {plural(rows, 'account')}, found in {requests}",
             list(self._facts()),
-            columns=("Status", number_title, "What it means"),
-            advice=f"{added}See the people in .people and each {row_noun}'s status in .accounts. "
-            "Save both with .to_csv(folder) or .to_excel(path).",
+            columns=("Status", "Accounts", "What it means"),
+            advice=f"See the people in .people and each account's status in .accounts. {advice}",
         )
 
     def _facts(self) -> Iterator[Fact]:
@@ -217,9 +222,11 @@ class AccountPeople(Result):
             else:
                 advice = ""
                 if status == NOBODY_STATUS:
-                    whose = "their companies'" if self._is_by_name else "all their"
-                    requests = plural(len(self._searches_of_nobody()), "request")
-                    advice = f"Count {whose} people: .explain_nobody(), in {requests}."
+                    people = (
+                        "the people at their companies" if self._is_by_name else "all their people"
+                    )
+                    requests = plural(len(self._nobody_by_search()), "request")
+                    advice = f"Count {people}: .explain_nobody(), in {requests}."
                 meanings = NAMED_MEANINGS if self._is_by_name else MEANINGS
                 yield Fact(status, meanings[status], accounts, self._details(status), advice)
 
@@ -326,11 +333,11 @@ def add_account_columns(
 
 
 def _outcome_table(
-    size: int, people: pd.DataFrame, outcomes: Mapping[int, RowResult]
+    size: int, people: pd.DataFrame, outcomes: Mapping[int, RowResult], *, is_by_name: bool
 ) -> pd.DataFrame:
     listed = [outcomes[row] for row in range(size)]
     # A similar person may be at another company.
-    fitting = people[people[NAME_MATCH].eq(EQUAL)] if NAME_MATCH in people else people
+    fitting = people[people[NAME_MATCH].eq(EQUAL)] if is_by_name else people
     employers = fitting[[ROW, "company_id", "company_name"]].astype(
         {ROW: "int64", "company_id": STR, "company_name": STR}
     )
