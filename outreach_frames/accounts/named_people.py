@@ -257,6 +257,6 @@ def _have_name(person: NamedPerson, people: pa.Table) -> list[bool]:
 
 def _describe(people: pa.Table, number: int) -> str:
     """Return the names and companies of similar people."""
-    columns = (people.column(name).fill_null("?").to_pylist() for name in ("name", "company_name"))
-    shown = [f"{name} at {company}" for name, company in zip(*columns, strict=True)]
+    columns = (people.column(name).to_pylist() for name in ("name", "company_name"))
+    shown = [f"{name or '?'} at {company or '?'}" for name, company in zip(*columns, strict=True)]
     return f"similar: {', '.join(shown)}{', ...' if number > _SHOWN else ''}"

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 # Titles in front of a name, degrees behind it, and suffixes, as `_fold` returns them.
 _TITLES: Final = frozenset(
-    ["dr", "prof", "professor", "mr", "mrs", "ms", "miss", "mx", "herr", "frau", "dipl-ing"]
+    ["dr", "dr-ing", "prof", "professor", "mr", "mrs", "ms", "miss", "herr", "frau", "dipl-ing"]
 )
 _DEGREES: Final = frozenset(["phd", "dphil", "mba", "emba", "msc", "bsc", "md", "cpa", "cfa"])
 _SUFFIXES: Final = frozenset(["jr", "sr", "ii", "iii", "iv"])
@@ -47,13 +47,15 @@ def read_person_name(*cells: str) -> PersonName | None:
     >>> read_person_name("Zoë", "Smith-Jones").full
     'zoe smith-jones'
     """
-    if len(cells) == 1:
+    has_columns = len(cells) > 1
+    if not has_columns:
         last_name, *others = cells[0].replace("\uff0c", ",").split(",")
         cells = (*others, last_name)
     parts, suffix = [], ""
     for number, cell in enumerate(cells, 1):
-        # A last name beside other parts may look like a title.
-        part, own_suffix = _without_additions(cell, at_least=int(1 < number == len(cells)))
+        # A first or last name may look like a title, such as Herr, or a degree, such as Md.
+        is_name = has_columns or 1 < number == len(cells)
+        part, own_suffix = _without_additions(cell, at_least=int(is_name))
         suffix = own_suffix or suffix
         if part:
             parts.append(part)

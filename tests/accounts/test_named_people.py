@@ -78,6 +78,12 @@ EQUAL: list[tuple[Any, Served]] = [
     (("子涵", "罗"), ("罗子涵", "子涵", "罗")),
     ("임지우", ("임지우", "지우", "임")),
     (("Na", "Li"), ("Na Li", "Na", "Li")),
+    ("J.R. Smith", ("JR Smith", "JR", "Smith")),
+    (("Md", "Rahman"), ("Md Rahman", "Md", "Rahman")),
+    ("Nguyễn Văn Đức", ("Nguyen Van Duc", "Duc", "Nguyen")),
+    ("\u0130brahim Y\u0131ld\u0131z", ("Ibrahim Yildiz", "Ibrahim", "Yildiz")),
+    ("Prof. Dr.-Ing. Anna Lee", ("Anna Lee", "Anna", "Lee")),
+    ("Thomas Brooks", ("Thomas Brooks", "", "")),
 ]
 
 SIMILAR: list[tuple[Any, Served]] = [
@@ -94,6 +100,10 @@ SIMILAR: list[tuple[Any, Served]] = [
     ("Anna Smith-Jones", ("Anna Jones", "Anna", "Jones")),
     (("Anna", "Smith Jones"), ("Anna Jones", "Anna", "Jones")),
     ("Acme Inc.", BROOKS),
+    ("Rahman", ("Md Rahman", "Md", "Rahman")),
+    ("Garcia Lopez, Maria", ("Maria Lopez", "Maria", "Lopez")),
+    ("Anna Lee", ("Anna Lee Smith", "Anna", "Lee Smith")),
+    ("Thomas Brooks", ("", "", "")),
     ("ハナ", ("パナ", "パナ", "")),
     ("किरन", ("करन", "करन", "")),
     ("שרה", ("שרי", "שרי", "")),
@@ -370,3 +380,32 @@ def test_the_shell_finds_the_people_of_a_file(
         assert main([*command, *option]) != 0
         error = f"{' '.join(option)} does not apply to a search by --person-name"
         assert error in capsys.readouterr().err
+
+
+def test_a_company_without_a_comparable_name_is_similar() -> None:
+    """A person without a company's name is not at a listed company whose name has no key."""
+    frame = pd.DataFrame({"Name": ["Thomas Brooks"], "Company": ["Acme\nBeta"]})
+    people = [{**served(1, BROOKS), "company": {"id": None, "name": None}}]
+    with scripted(lambda _: result(people)) as service, connected(service):
+        found = frame.outreach.find_people(person_name="Name", company_name="Company")
+    assert found.accounts["account_status"].tolist() == ["similar"]
+    assert found.accounts["account_detail"].tolist() == ["similar: Thomas Brooks at ?"]
+
+
+def test_the_column_of_names_may_have_any_label() -> None:
+    """A column's label may be the number 0, which is equal to False."""
+    frame = pd.DataFrame([["Thomas Brooks", "Acme"]])
+    with scripted(lambda _: result([served(1, BROOKS)])) as service, connected(service):
+        found = frame.outreach.find_people(person_name=0, company_name=1)
+    assert found.accounts["account_status"].tolist() == ["found"]
+
+
+def test_a_search_of_companies_joins_columns_of_an_earlier_search_by_name() -> None:
+    """A joined column name_match does not change the companies of the people found."""
+    frame = pd.DataFrame({"Company": ["Acme"], "name_match": ["similar"]})
+    with scripted(lambda _: result([served(1, BROOKS)])) as service, connected(service):
+        found = frame.outreach.find_people(
+            company_name="Company", account_columns=["name_match"], per_company=1
+        )
+    assert found.people["name_match"].tolist() == ["similar"]
+    assert found.accounts["account_company_name"].tolist() == ["Acme"]
