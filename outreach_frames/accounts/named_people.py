@@ -244,7 +244,7 @@ def _have_name(person: NamedPerson, people: pa.Table) -> list[bool]:
     """Return whether each person has the name; a company's name must be equal, too."""
     names = zip(*(people.column(name).fill_null("").to_pylist() for name in NAMES), strict=True)
     are_equal = [is_same_person(person.name, *parts) for parts in names]
-    if person.account.kind.column is not None:
+    if person.account.kind.column is not None or not any(are_equal):
         return are_equal
     # Lists shorten companies' names, and the service may find other companies by them.
     companies = [person.account.label, *people.column("company_name").to_pylist()]

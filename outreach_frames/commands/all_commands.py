@@ -159,7 +159,7 @@ def _run_find_people(options: argparse.Namespace) -> None:
     added = ["name_match"] if options.person_name else []
     _print_or_save(options, found.people, ["account_row", "account_rank", *added, *_SEARCH_COLUMNS])
     if options.accounts is None:
-        print_note("--accounts FILE writes the companies with their status to a file.")
+        print_note("--accounts FILE writes the table's rows with their status to a file.")
     else:
         _save_table(found.accounts, options.accounts)
 
@@ -373,7 +373,7 @@ COMMANDS: Final = (
             "--per-company N": "the maximum number of people per company",
             "--split-by FILTER": "order by this filter's values, not by --person-seniorities",
             **_ALL,
-            "--accounts FILE": "write the companies with their status to a file, as with --out",
+            "--accounts FILE": "write the table's rows with their status to a file, as with --out",
             **_OUT,
         },
         details="The order of --person-seniorities decides who is found first. Without a column's "
