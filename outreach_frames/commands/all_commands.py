@@ -156,8 +156,10 @@ def _run_find_people(options: argparse.Namespace) -> None:
     found = call(accounts.find_people, options)
     print_card(found._card(), sys.stderr)
     print_note("")
-    added = ["name_match"] if options.person_name else []
-    _print_or_save(options, found.people, ["account_row", "account_rank", *added, *_SEARCH_COLUMNS])
+    added = ["account_row", "account_rank"]
+    if options.person_name:
+        added += ["account_status", "name_match"]
+    _print_or_save(options, found.people, [*added, *_SEARCH_COLUMNS])
     if options.accounts is None:
         print_note("--accounts FILE writes the table's rows with their status to a file.")
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -376,6 +377,10 @@ def test_the_shell_finds_the_people_of_a_file(
     assert main([*command, "--accounts", str(tmp_path / "out.csv")]) == 0
     assert "3 of 3 people found" in capsys.readouterr().err
     assert pd.read_csv(tmp_path / "out.csv")["account_status"].tolist() == ["found"] * 3
+    assert main([*command, "--format", "json"]) == 0
+    rows = jsonlib.loads(capsys.readouterr().out)
+    shown = [(row["account_row"], row["account_status"], row["name_match"]) for row in rows]
+    assert shown == [(number, "found", "equal") for number in range(3)]
     for option in (["--all"], ["--per-company", "10"]):
         assert main([*command, *option]) != 0
         error = f"{' '.join(option)} does not apply to a search by --person-name"
