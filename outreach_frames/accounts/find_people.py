@@ -246,7 +246,7 @@ def find_people(
         _reject_company_arguments(per_company, split_by)
     added = [ROW, RANK, *([STATUS, NAME_MATCH] if is_by_name else [MATCHED, split_by])]
     joined = read_account_columns(accounts, account_columns, [*spec.columns(spec.PERSON), *added])
-    chosen, needed = _chosen_and_needed(columns, [*added, *joined])
+    chosen, needed = _chosen_and_needed(columns, [*added, *joined], is_by_name=is_by_name)
     check_headcount(headcount, chosen)
     passed = {
         "company_id": company_id,
@@ -336,14 +336,14 @@ def _report(finder: Finder | NamedPeopleFinder) -> None:
 
 
 def _chosen_and_needed(
-    columns: Sequence[str] | None, added: Sequence[str | None]
+    columns: Sequence[str] | None, added: Sequence[str | None], *, is_by_name: bool
 ) -> tuple[list[str] | None, list[str] | None]:
     """Return the columns of `.people`, and those to read, which identify people, too."""
     chosen = check_columns(columns, added)
-    if chosen is not None and MATCHED in chosen and MATCHED not in (columns or ()):
+    if chosen is not None and not is_by_name and MATCHED not in (columns or ()):
         chosen.remove(MATCHED)
     needed = without_added(chosen, added)
-    names = NAMES if NAME_MATCH in added else ()
+    names = NAMES if is_by_name else ()
     if needed is not None:
         needed = [*dict.fromkeys([*needed, *IDENTITY, "company_name", *names])]
     return chosen, needed

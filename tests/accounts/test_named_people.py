@@ -405,12 +405,22 @@ def test_the_column_of_names_may_have_any_label() -> None:
     assert found.accounts["account_status"].tolist() == ["found"]
 
 
-def test_a_search_of_companies_joins_columns_of_an_earlier_search_by_name() -> None:
-    """A joined column name_match does not change the companies of the people found."""
-    frame = pd.DataFrame({"Company": ["Acme"], "name_match": ["similar"]})
+def test_a_search_joins_columns_of_an_earlier_search() -> None:
+    """Joined columns may have the names of the other search's columns."""
+    frame = pd.DataFrame(
+        {"Name": ["Thomas Brooks"], "Company": ["Acme"], "name_match": ["similar"]}
+    ).assign(matched_seniority="vp")
     with scripted(lambda _: result([served(1, BROOKS)])) as service, connected(service):
+        named = frame.outreach.find_people(
+            person_name="Name",
+            company_name="Company",
+            columns=["name"],
+            account_columns=["matched_seniority", "name_match"],
+        )
         found = frame.outreach.find_people(
             company_name="Company", account_columns=["name_match"], per_company=1
         )
     assert found.people["name_match"].tolist() == ["similar"]
     assert found.accounts["account_company_name"].tolist() == ["Acme"]
+    assert named.people.loc[0, ["matched_seniority", "name_match"]].tolist() == ["vp", "equal"]
+    assert named.people["account_name_match"].tolist() == ["similar"]
