@@ -259,35 +259,27 @@ def find_people(
     name_columns = check_name_columns(accounts, person_name) if is_by_name else []
     identifiers = identifier_columns(accounts, passed)
     _reject_filters(body, [*identifiers, *([PERSON_NAME] if is_by_name else [])])
-    finder: Finder | NamedPeopleFinder
+    if split_by is not None:
+        check_split_by(body, split_by)
+    most = check_limit(per_company, "per_company")
     if is_by_name:
-        noun, unit = "people", "requests"
-        people_to_find, outcomes = read_people(accounts, name_columns, identifiers)
-        searched = [person.account for person in people_to_find]
-        connected = resolve(client)
-        finder = NamedPeopleFinder(
-            connected, body, people_to_find, accounts.index, refresh=refresh, columns=needed
-        )
+        searched, names, outcomes = read_people(accounts, name_columns, identifiers)
     else:
-        noun = unit = "companies"
-        if split_by is not None:
-            check_split_by(body, split_by)
-        most = check_limit(per_company, "per_company")
         searched, outcomes = read_accounts(accounts, identifiers)
-        companies = [CompanyProgress(account, most or inf) for account in searched]
-        connected = resolve(client)
-        finder = Finder(
-            connected, body, split_by, companies, accounts.index, most, refresh, columns=needed
-        )
+    companies = [CompanyProgress(account, most or inf) for account in searched]
+    connected = resolve(client)
+    search = (connected, body, split_by, companies, accounts.index, most, refresh, needed)
+    finder = NamedPeopleFinder(*search, names=names) if is_by_name else Finder(*search)
 
-    with progress_bar(len(searched), description=noun, unit=unit, progress=progress) as bar:
+    description, unit = ("people", "requests") if is_by_name else ("companies", "companies")
+    with progress_bar(len(searched), description=description, unit=unit, progress=progress) as bar:
         finder.on_finished = bar.update
 
         def result() -> AccountPeople:
             people, explained = finder.people(outcomes, dtype_backend)
             people = add_account_columns(with_headcount(people, headcount), joined)
-            names = (name for batch in finder.batches for name in batch.people.column_names)
-            read = [*dict.fromkeys(names)]
+            read_names = (name for batch in finder.batches for name in batch.people.column_names)
+            read = [*dict.fromkeys(read_names)]
             report_dropped_values(chosen, read)
             people.attrs.update(
                 filters=body,
@@ -328,7 +320,7 @@ def _keep_partial(
     shorten_traceback(error)
 
 
-def _report(finder: Finder | NamedPeopleFinder) -> None:
+def _report(finder: Finder) -> None:
     """Warn of the service's errors, and of people without profile URLs."""
     report_errors(finder.errors)
     tables = (batch.people for batch in finder.batches[:_TESTED_COMPANIES])

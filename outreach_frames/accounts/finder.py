@@ -6,7 +6,7 @@ enough people on the first page are finished, and the others are searched in sma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -144,14 +144,18 @@ class Finder:
         while requests:
             active = dict.fromkeys(search for search, _ in requests)
             try:
-                self._read(requests)
+                with closing(self._read(requests)) as pages:
+                    for _ in pages:
+                        pass
             finally:
                 # Pages read before a failure may finish some companies.
                 requests = [
                     request for search in active if search.pages for request in evaluate(search)
                 ]
 
-    def _read(self, requests: Iterable[Request]) -> None:
+    def _read(self, requests: Iterable[Request]) -> Generator[CompanySearch]:
+        """Read pages in parallel, and yield the search of each."""
+
         def read(request: Request) -> tuple[CompanySearch, PeoplePage]:
             search, number = request
             return search, search.read(number, self.client, refresh=self.refresh)
@@ -162,6 +166,7 @@ class Finder:
                 self.requests += 1
                 self.errors.extend(page.errors)
                 search.add(page)
+                yield search
 
     def _check(self, search: CompanySearch, alone: list[Group]) -> Iterator[Request]:
         """Finish companies without people; request smaller groups, or add a company to `alone`."""

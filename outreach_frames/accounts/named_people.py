@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +25,7 @@ from outreach_frames.accounts.companies import (
     row_accounts,
     row_label,
 )
+from outreach_frames.accounts.finder import Finder
 from outreach_frames.accounts.result import (
     EQUAL,
     MATCHED,
@@ -37,16 +37,13 @@ from outreach_frames.accounts.result import (
     person_keys,
 )
 from outreach_frames.accounts.searches import CompanyProgress, CompanySearch, PeopleBatch
-from outreach_frames.client.client import Client
 from outreach_frames.common import terms
-from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.placeholders import are_missing_texts, are_placeholder_texts
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import company_name_cells
 from outreach_frames.identity.person_names import PersonName, is_same_person, read_person_name
-from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import DtypeBackend
 from outreach_frames.tables.column_checks import column_of, require_name
 from outreach_frames.tables.columns import columns_text, usual_names
@@ -60,14 +57,6 @@ _SIMILAR_LISTED: Final = 10
 _SHOWN: Final = 2
 # Small tables with all columns take much more memory than their people.
 _MAX_BATCHES: Final = 50
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPerson:
-    """A person to search; the account has the position of the person's first row."""
-
-    name: PersonName
-    account: SearchedAccount
 
 
 def check_name_columns(frame: pd.DataFrame, person_name: object) -> list[Hashable]:
@@ -111,13 +100,14 @@ def _usual_name_columns(frame: pd.DataFrame) -> list[Hashable]:
 
 
 def read_people(
-    frame: pd.DataFrame, names: Sequence[Hashable], columns: Mapping[str, Hashable]
-) -> tuple[list[NamedPerson], dict[int, RowResult]]:
-    """Return the people to search, and the outcome of each invalid or duplicate row."""
+    frame: pd.DataFrame, name_columns: Sequence[Hashable], columns: Mapping[str, Hashable]
+) -> tuple[list[SearchedAccount], dict[int, PersonName], dict[int, RowResult]]:
+    """Return the company and the name of each person to search, and the other rows' outcomes."""
     table = f"{terms.name(PERSON_NAME)}: the table of accounts"
-    texts = [cell_texts(column_of(frame, name, table)) for name in names]
+    texts = [cell_texts(column_of(frame, name, table)) for name in name_columns]
     cells = [_without_placeholders(column).to_pylist() for column in texts]
-    people: dict[Any, NamedPerson] = {}
+    accounts: dict[Any, SearchedAccount] = {}
+    names: dict[int, PersonName] = {}
     outcomes: dict[int, RowResult] = {}
     for row, account in enumerate(row_accounts(frame, columns)):
         name = read_person_name(*(column[row] for column in cells))
@@ -126,12 +116,12 @@ def read_people(
         elif isinstance(account, RowResult):
             outcomes[row] = account
         else:
-            key = (name.key, account.kind.argument, account.key)
-            first = people.setdefault(key, NamedPerson(name, account)).account.row
-            if first != row:
-                label = row_label(frame.index, first)
+            names[row] = name
+            first = accounts.setdefault((name.key, account.kind.argument, account.key), account)
+            if first.row != row:
+                label = row_label(frame.index, first.row)
                 outcomes[row] = RowResult(DUPLICATE, f"same person as row {label}")
-    return list(people.values()), outcomes
+    return list(accounts.values()), names, outcomes
 
 
 def _without_placeholders(texts: pa.Array) -> pa.Array:
@@ -140,19 +130,10 @@ def _without_placeholders(texts: pa.Array) -> pa.Array:
 
 
 @dataclass
-class NamedPeopleFinder:
+class NamedPeopleFinder(Finder):
     """Searches people by name, one request each, and keeps those whose names fit."""
 
-    client: Client
-    filters: Mapping[str, Any]
-    people_to_find: Sequence[NamedPerson]
-    index: pd.Index[Any]  # labels of the table's rows
-    refresh: bool
-    columns: Sequence[str] | None = None  # columns to read; all by default
-    on_finished: Callable[[int], object] = int
-    batches: list[PeopleBatch] = field(default_factory=list)
-    errors: list[Any] = field(default_factory=list)
-    requests: int = 0
+    names: Mapping[int, PersonName] = field(default_factory=dict)  # by row
     _outcomes: dict[int, RowResult] = field(default_factory=dict)
     # The first row of each person with an equal name.
     _first_rows: dict[str, int] = field(default_factory=dict)
@@ -162,7 +143,7 @@ class NamedPeopleFinder:
     ) -> tuple[pd.DataFrame, dict[int, RowResult]]:
         """Return the people found so far, and the outcome of each row."""
         stopped = RowResult(None, "the search stopped before this person was searched")
-        rows = [person.account.row for person in self.people_to_find]
+        rows = [company.account.row for company in self.companies]
         explained = {**outcomes, **dict.fromkeys(rows, stopped), **self._outcomes}
         batch = merged(self.batches)
         people = people_table(
@@ -174,31 +155,25 @@ class NamedPeopleFinder:
 
     def run(self) -> None:
         """Search each person."""
-
-        def read(person: NamedPerson) -> tuple[NamedPerson, CompanySearch, PeoplePage]:
-            company = CompanyProgress(person.account, inf)
-            search = CompanySearch(
-                [company], {**self.filters, PERSON_NAME: person.name.searched}, columns=self.columns
-            )
-            return person, search, search.read(1, self.client, refresh=self.refresh)
-
-        workers = self.client._session.workers
-        with closing(ordered_map(read, self.people_to_find, workers=workers)) as results:
-            for person, search, page in results:
-                self.requests += 1
-                self.errors.extend(page.errors)
-                search.add(page)
-                self._outcomes[person.account.row] = self._evaluate(person, search)
+        requests = ((self._search_name(company), 1) for company in self.companies)
+        with closing(self._read(requests)) as searches:
+            for search in searches:
+                row = search.companies[0].account.row
+                self._outcomes[row] = self._judge(row, search)
                 self.on_finished(1)
 
-    def _evaluate(self, person: NamedPerson, search: CompanySearch) -> RowResult:
+    def _search_name(self, company: CompanyProgress) -> CompanySearch:
+        name = self.names[company.account.row].searched
+        return CompanySearch([company], {**self.filters, PERSON_NAME: name}, columns=self.columns)
+
+    def _judge(self, row: int, search: CompanySearch) -> RowResult:
         """Keep the people who fit a row, and return the row's outcome."""
-        row = person.account.row
+        name, account = self.names[row], search.companies[0].account
         # The place of each person in the results.
         equal: dict[str, int] = {}
         similar: dict[str, int] = {}
         keys = person_keys(search.people, prefix=f"#{row}-")
-        for place, is_equal in enumerate(_have_name(person, search.people)):
+        for place, is_equal in enumerate(_have_name(name, account, search.people)):
             (equal if is_equal else similar).setdefault(keys[place], place)
         new = {key: place for key, place in equal.items() if key not in self._first_rows}
         earlier = [self._first_rows[key] for key in equal if key not in new]
@@ -222,15 +197,19 @@ class NamedPeopleFinder:
             notes.append(_describe(search.people.take([*similar.values()][:_SHOWN]), len(similar)))
         else:
             status = NOBODY_STATUS
-            notes.append(f"nobody matches {person.name.searched} at {person.account.label}")
+            notes.append(f"nobody matches {name.searched} at {account.label}")
         if len(similar) > _SIMILAR_LISTED:
             notes.append(f"{len(similar) - _SIMILAR_LISTED} other similar people are not listed")
         self._first_rows.update(dict.fromkeys(new, row))
-        self._keep(row, search.people, [*new.values()], [*similar.values()][:_SIMILAR_LISTED])
+        self._list_people(
+            row, search.people, [*new.values()], [*similar.values()][:_SIMILAR_LISTED]
+        )
         return RowResult(status, "; ".join(notes), search.total)
 
-    def _keep(self, row: int, people: pa.Table, equal: list[int], similar: list[int]) -> None:
-        """Keep people by their places in the results."""
+    def _list_people(
+        self, row: int, people: pa.Table, equal: list[int], similar: list[int]
+    ) -> None:
+        """List people of a row by their places in the results."""
         if equal or similar:
             kept = people.take(pa.array([*equal, *similar]))
             matches = np.array([EQUAL] * len(equal) + [SIMILAR] * len(similar), dtype=object)
@@ -240,14 +219,14 @@ class NamedPeopleFinder:
             self.batches = [replace(batch, people=batch.people.combine_chunks())]
 
 
-def _have_name(person: NamedPerson, people: pa.Table) -> list[bool]:
+def _have_name(name: PersonName, account: SearchedAccount, people: pa.Table) -> list[bool]:
     """Return whether each person has the name; a company's name must be equal, too."""
-    names = zip(*(people.column(name).fill_null("").to_pylist() for name in NAMES), strict=True)
-    are_equal = [is_same_person(person.name, *parts) for parts in names]
-    if person.account.kind.column is not None or not any(are_equal):
+    columns = (people.column(column).fill_null("").to_pylist() for column in NAMES)
+    are_equal = [is_same_person(name, *parts) for parts in zip(*columns, strict=True)]
+    if account.kind.column is not None or not any(are_equal):
         return are_equal
     # Lists shorten companies' names, and the service may find other companies by them.
-    companies = [person.account.label, *people.column("company_name").to_pylist()]
+    companies = [account.label, *people.column("company_name").to_pylist()]
     listed, *keys = company_name_cells(pa.array(companies, pa.large_string())).single_keys()
     return [
         is_equal and key.is_valid and key.equals(listed)
