@@ -201,15 +201,11 @@ class NamedPeopleFinder(Finder):
         if len(similar) > _SIMILAR_LISTED:
             notes.append(f"{len(similar) - _SIMILAR_LISTED} other similar people are not listed")
         self._first_rows.update(dict.fromkeys(new, row))
-        self._list_people(
-            row, search.people, [*new.values()], [*similar.values()][:_SIMILAR_LISTED]
-        )
+        self._add(row, search.people, [*new.values()], [*similar.values()][:_SIMILAR_LISTED])
         return RowResult(status, "; ".join(notes), search.total)
 
-    def _list_people(
-        self, row: int, people: pa.Table, equal: list[int], similar: list[int]
-    ) -> None:
-        """List people of a row by their places in the results."""
+    def _add(self, row: int, people: pa.Table, equal: list[int], similar: list[int]) -> None:
+        """Add people of a row by their places in the results."""
         if equal or similar:
             kept = people.take(pa.array([*equal, *similar]))
             matches = np.array([EQUAL] * len(equal) + [SIMILAR] * len(similar), dtype=object)
