@@ -389,7 +389,7 @@ def test_the_shell_finds_the_people_of_a_file(
 
 def test_a_company_without_a_comparable_name_is_similar() -> None:
     """A person without a company's name is not at a listed company whose name has no key."""
-    frame = pd.DataFrame({"Name": ["Thomas Brooks"], "Company": ["Acme\nBeta"]})
+    frame = pd.DataFrame({"Name": ["Thomas Brooks"], "Company": ["!!!"]})
     people = [{**served(1, BROOKS), "company": {"id": None, "name": None}}]
     with scripted(lambda _: result(people)) as service, connected(service):
         found = frame.outreach.find_people(person_name="Name", company_name="Company")
