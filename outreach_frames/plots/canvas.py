@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots.labels import count_text
 from outreach_frames.tables.column_checks import require_columns, to_numbers
-from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame, is_frame
+from outreach_frames.tables.interchange import A_FRAME, as_frame, is_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,9 +51,6 @@ class HasPeople(Protocol):
     """A result with a table of people, as of `find_people`."""
 
     people: pd.DataFrame
-
-
-PeopleLike: TypeAlias = FrameLike | HasPeople
 
 
 def check_frame(data: object, what: str = A_FRAME) -> pd.DataFrame:

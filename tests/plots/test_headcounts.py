@@ -77,6 +77,13 @@ def test_companies_are_ranked_by_a_department(people: pd.DataFrame, share: bool)
     assert ("together" in axes.get_xlabel()) is not share
 
 
+def test_the_default_department_is_named(people: pd.DataFrame) -> None:
+    """Only a department that the caller did not choose is called the default."""
+    note = "Engineering is the default. Pass department= to choose another."
+    assert note in of.plots.companies(people).get_xlabel()
+    assert "default" not in of.plots.companies(people, "engineering_technical").get_xlabel()
+
+
 def test_companies_with_the_same_name_are_separate() -> None:
     """Companies with the same name are counted separately, and have distinct labels."""
     table = tidy(
