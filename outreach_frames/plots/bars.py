@@ -15,8 +15,6 @@ from outreach_frames.plots.labels import (
     share_decimals,
     share_text,
     share_tick,
-    short_name,
-    unique_names,
 )
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ def plot_bars(
         number = partial(share_text, decimals=share_decimals(values[:shown].ravel().tolist()))
     bars = pd.DataFrame(
         {
-            "name": unique_names(table.index[:shown]),
+            "name": canvas.names_that_fit(axes, table.index[:shown]),
             "text": texts[:shown] if texts else "",
             "color": colors[:shown] if colors else canvas.BLUE,
         }
@@ -89,7 +87,7 @@ def plot_bars(
     axes.yaxis.update_units(names)
     positions = np.asarray(axes.convert_yunits(names))
     height = _BAR_SHARE / series
-    for column, name in enumerate(table.columns):
+    for column, name in enumerate(canvas.names_that_fit(axes, table.columns)):
         lengths = values[bars.index, column]
         style = canvas.series_style(axes, column)
         if series == 1:
@@ -98,14 +96,13 @@ def plot_bars(
             positions + _BAR_SHARE / 2 - height * (column + 0.5),
             lengths,
             height=height,
-            label=short_name(name),
+            label=name,
             **style,
         )
         if has_numbers:
             numbers = bars["text"].tolist() if texts else [number(length) for length in lengths]
             axes.bar_label(drawn, numbers, padding=3, color=canvas.text_color(axes))
-    if series > 1:
-        axes.legend()
+    pad = canvas.legend_above(axes) if series > 1 else None
     # A few bars would be too thick without free space above and below.
     free = max(_MIN_ROWS - shown, 0) / 2 + 0.6
     right = 0 if np.nan_to_num(values).any() else 1
@@ -120,4 +117,4 @@ def plot_bars(
         total = np.nansum(values[shown:])
         together = f", together {number(total)}" if summed and series == 1 else ""
         notes.insert(0, f"Not shown: {hidden:,} other {rows}{together}")
-    return canvas.finish(axes, title, xlabel="\n".join([xlabel, *notes]), ylabel=ylabel)
+    return canvas.finish(axes, title, pad, xlabel="\n".join([xlabel, *notes]), ylabel=ylabel)

@@ -20,7 +20,6 @@ from outreach_frames.plots.labels import (
     count_text,
     share_decimals,
     share_text,
-    unique_names,
 )
 from outreach_frames.tables.column_checks import require_columns
 from outreach_frames.tables.interchange import FrameLike, is_frame
@@ -35,7 +34,9 @@ _MAX_STATUSES: Final = 20
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_finished")
 # Sum the days by week if there are more than this.
 _MAX_BARS: Final = 90
-_MAX_TICKS: Final = 8
+# Round dates have gaps of one week or more if there are more bars than this.
+_MAX_LABELLED: Final = 24
+_MAX_TICKS: Final = 7
 _CAPACITY_INPUT: Final = "the table that sending_capacity returns"
 
 
@@ -206,7 +207,7 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, top
     others = table.iloc[top:]
     emails = table.iloc[:top].to_numpy(dtype=float)
     below = np.zeros(len(dates))
-    for row, name in enumerate(unique_names(table.index[:top])):
+    for row, name in enumerate(canvas.names_that_fit(axes, table.index[:top])):
         style = canvas.series_style(axes, row)
         axes.bar(dates, emails[row], 0.8 * step, bottom=below, label=name, **style)
         below = below + emails[row]
@@ -226,8 +227,9 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, top
     axes.margins(x=0.02, y=legend)
     axes.legend(ncols=2)
     canvas.number_axis(axes.yaxis)
-    # Label each bar, or round dates if there are more bars than labels fit.
-    few = FixedLocator(dates.tolist()) if len(dates) <= _MAX_TICKS else None
+    # Label each bar, or each second bar and so on, or round dates if there are many bars.
+    step_of_labels = int(np.ceil((np.ptp(dates) / step + 1) / canvas.max_ticks(axes, "23 Nov")))
+    few = FixedLocator(dates[::step_of_labels].tolist()) if len(dates) <= _MAX_LABELLED else None
     locator = few or mdates.AutoDateLocator(minticks=3, maxticks=_MAX_TICKS)
     # The title has the year.
     concise = mdates.ConciseDateFormatter(locator, show_offset=False)

@@ -15,7 +15,7 @@ import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
 from tests.examples import share_of_examples
 from tests.gallery import frames
-from tests.plots.artists import bars, numbers, plain_axes
+from tests.plots.artists import bars, flaws, numbers, plain_axes
 
 pytestmark = pytest.mark.long
 
@@ -146,6 +146,17 @@ def test_companies_side_by_side(people: pd.DataFrame) -> None:
     # So many numbers would overlap; a few have room.
     assert not numbers(axes)
     assert len(numbers(of.plots.headcount(people, company=names[:2], top=5))) == 10
+
+
+@pytest.mark.parametrize("inches", [5, 8, 14])
+def test_the_legend_of_six_companies_covers_nothing(inches: float) -> None:
+    """The legend of six companies stands between the title and the bars."""
+    names = frames.names(6)
+    axes = plt.figure(figsize=(inches, 5), layout="constrained").gca()
+    of.plots.headcount(frames.companies(6), company=names, share=True, ax=axes)
+    assert flaws(axes) == []
+    legend = axes.get_legend().get_window_extent()
+    assert axes.bbox.y1 <= legend.y0 + 1 < legend.y1 < axes.title.get_window_extent().y0 + 1
 
 
 @pytest.mark.parametrize("total", [None, "legal"])
