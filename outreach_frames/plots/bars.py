@@ -102,7 +102,6 @@ def plot_bars(
         if has_numbers:
             numbers = bars["text"].tolist() if texts else [number(length) for length in lengths]
             axes.bar_label(drawn, numbers, padding=3, color=canvas.text_color(axes))
-    pad = canvas.legend_above(axes) if series > 1 else None
     # A few bars would be too thick without free space above and below.
     free = max(_MIN_ROWS - shown, 0) / 2 + 0.6
     right = 0 if np.nan_to_num(values).any() else 1
@@ -110,6 +109,8 @@ def plot_bars(
     # Constrained layout has room for numbers at the right, but not between bars and names.
     axes.margins(x=0.5 if np.nanmin(values) < 0 else 0.1, y=0)
     axes.autoscale_view()
+    if series > 1:
+        canvas.legend_above_bars(axes)
     axes.tick_params(axis="y", length=0)
     canvas.number_axis(axes.xaxis, share_tick if is_share else number, whole=not is_share)
     notes = [note] if note else []
@@ -117,4 +118,4 @@ def plot_bars(
         total = np.nansum(values[shown:])
         together = f", together {number(total)}" if summed and series == 1 else ""
         notes.insert(0, f"Not shown: {hidden:,} other {rows}{together}")
-    return canvas.finish(axes, title, pad, xlabel="\n".join([xlabel, *notes]), ylabel=ylabel)
+    return canvas.finish(axes, title, xlabel="\n".join([xlabel, *notes]), ylabel=ylabel)

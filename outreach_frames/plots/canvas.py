@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import matplotlib as mpl
@@ -27,7 +26,6 @@ from outreach_frames.tables.interchange import A_FRAME, as_frame, is_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.text import Text
 
 # Okabe and Ito's palette without yellow and black, which some backgrounds would hide.
 BLUE: Final = "#0072B2"
@@ -41,11 +39,8 @@ DARK_RED: Final = "#882200"
 
 # Axes without a layout engine have 0.775 of a figure's width, and names at most a third.
 _NAME_SHARE: Final = 0.32 / 0.775
-# Wide enough for most texts, in font sizes.
-_CHARACTER_WIDTH: Final = 0.7
 # Matplotlib has this font since 3.11. It draws missing characters as boxes, without warnings.
 _BOXES: Final = "Last Resort High-Efficiency"
-_BOX_WIDTH: Final = 1.15
 # Fonts of common operating systems with characters that matplotlib's default font lacks.
 _FALLBACK_FAMILIES: Final = (
     "Noto Sans CJK SC",
@@ -58,10 +53,8 @@ _FALLBACK_FAMILIES: Final = (
     "Arial Unicode MS",
     "Nirmala UI",
     "Noto Sans Devanagari",
-    "Noto Sans Thai",
     _BOXES,
 )
-_SCRIPTS: Final = {"Cjk": "Chinese or Japanese", "Devanagari": "Hindi", "Hangul": "Korean"}
 
 
 class HasPeople(Protocol):
@@ -121,36 +114,33 @@ def new_axes(ax: Axes | None, height: float = 4.5) -> Axes:
 
 def names_that_fit(axes: Axes, names: Iterable[object]) -> list[str]:
     """Return unique names that are at most as wide as a third of the figure."""
-    return unique_names(names, _text_width(), _NAME_SHARE * _width(axes))
+    width = partial(_text_width, families=_families())
+    return unique_names(names, width, _NAME_SHARE * _axes_width(axes))
 
 
 def max_ticks(axes: Axes, label: str, share: float = 1) -> int:
     """Return how many tick labels of this width fit on a share of the x axis."""
-    return max(1, int(share * _width(axes) / _text_width()(f"{label}0")))
+    return max(1, int(share * _axes_width(axes) / _text_width(f"{label}0", _families())))
 
 
 def number_axis(
     axis: Axis, text: Callable[[float], str] = count_text, *, whole: bool = True
 ) -> None:
     """Place round ticks on an axis, formatted by `text`."""
-    ticks = 5
-    if axis is axis.axes.xaxis:
-        # Names may take the other part of the width.
-        longest = max((text(float(f"{end:.1g}")) for end in axis.get_view_interval()), key=len)
-        ticks = min(ticks, max_ticks(axis.axes, longest, share=0.6))
+    longest = max((text(float(f"{end:.1g}")) for end in axis.get_view_interval()), key=len)
+    # Names may take the other part of the width.
+    ticks = min(5, max_ticks(axis.axes, longest, share=0.6))
     axis.set_major_locator(MaxNLocator(ticks, integer=whole, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(lambda value, _: text(value))
 
 
-def legend_above(axes: Axes) -> float:
-    """Place the legend above the bars, and return the padding of a title above it in points."""
-    legend = axes.legend(
-        loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=2, frameon=False
-    )
-    for text in legend.get_texts():
-        text.set_fontfamily(_families())
-    height = float(legend.get_window_extent().height)
-    return height * 72 / axes.figure.dpi + float(mpl.rcParams["axes.titlepad"])
+def legend_above_bars(axes: Axes) -> None:
+    """Add a legend, and free space for it above the bars."""
+    font = FontProperties(family=_families(), size=mpl.rcParams["legend.fontsize"])
+    legend = axes.legend(loc="upper right", ncols=2, borderaxespad=0, prop=font)
+    low, high = axes.get_ylim()
+    share = min(legend.get_window_extent().height / axes.bbox.height, 0.9)
+    axes.set_ylim(low, low + (high - low) / (1 - share))
 
 
 def show_empty(axes: Axes, title: str, message: str) -> Axes:
@@ -158,57 +148,43 @@ def show_empty(axes: Axes, title: str, message: str) -> Axes:
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     middle = {"ha": "center", "va": "center", "color": text_color(axes)}
-    _wrap(axes, axes.text(0.5, 0.5, message, transform=axes.transAxes, **middle))
+    axes.text(0.5, 0.5, message, transform=axes.transAxes, wrap=True, **middle)
     return finish(axes, title, xlabel="", ylabel="")
 
 
-def finish(axes: Axes, title: str, pad: float | None = None, **labels: str) -> Axes:
+def finish(axes: Axes, title: str, **labels: str) -> Axes:
     """Set the title, the axis labels, and fonts that contain the characters of most languages."""
-    axes.set_title(title, pad=pad)
+    axes.set_title(title, wrap=True)
     axes.set(**labels)
-    _wrap(axes, axes.title)
-    _wrap(axes, axes.xaxis.label)
+    axes.xaxis.label.set_wrap(True)
     axes.spines[["top", "right"]].set_visible(False)
-    families = _families()
     legend = axes.get_legend()
     texts = [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
-    texts += legend.get_texts() if legend else []
     for text in texts:
-        text.set_fontfamily(families)
-    axes.tick_params(labelfontfamily=families)
-    _warn_of_boxes("".join(text.get_text() for text in [*texts, *axes.get_yticklabels()]))
+        text.set_fontfamily(_families())
+    axes.tick_params(labelfontfamily=_families())
+    texts += [*axes.get_yticklabels(), *(legend.get_texts() if legend else ())]
+    _warn_of_boxes("".join(text.get_text() for text in texts))
     return axes
 
 
-def _width(axes: Axes) -> float:
+def _axes_width(axes: Axes) -> float:
     """Return the width of the axes in points, before a layout engine makes room for texts."""
     return axes.bbox.width * 72 / axes.figure.dpi
 
 
-def _wrap(axes: Axes, text: Text) -> None:
-    """Break the lines of a text that are longer than the axes."""
-    characters = max(10, int(_width(axes) / (_CHARACTER_WIDTH * float(text.get_fontsize()))))
-    lines = text.get_text().splitlines()
-    text.set_text("\n".join(textwrap.fill(line, characters) for line in lines))
-
-
-def _families() -> list[str]:
+def _families() -> tuple[str, ...]:
     """Return the user's fonts, and installed fonts for characters that those lack."""
     installed = set(font_manager.fontManager.get_font_names())
     fallback = [family for family in _FALLBACK_FAMILIES if family in installed]
-    return [*mpl.rcParams["font.family"], *fallback]
+    return (*mpl.rcParams["font.family"], *fallback)
 
 
-def _text_width() -> Callable[[str], float]:
-    """Return a function that returns the width of a tick's label in points."""
-    label = FontProperties(size=mpl.rcParams["ytick.labelsize"])
-    size, families = float(label.get_size_in_points()), tuple(_families())
-
-    def width(text: str) -> float:
-        widths = [_character_width(character, families) for character in text]
-        return size * sum(_BOX_WIDTH if width is None else width for width in widths)
-
-    return width
+def _text_width(text: str, families: tuple[str, ...]) -> float:
+    """Return the width of a tick's label in points."""
+    size = FontProperties(size=mpl.rcParams["ytick.labelsize"]).get_size_in_points()
+    # A box in place of a missing character is wider than most characters.
+    return size * sum(_character_width(character, families) or 1.15 for character in text)
 
 
 @lru_cache(maxsize=10_000)
@@ -218,34 +194,26 @@ def _character_width(character: str, families: tuple[str, ...]) -> float | None:
         font = font_manager.get_font(font_manager.findfont(FontProperties(family=[family])))
         if family != _BOXES and font.get_char_index(ord(character)):
             font.set_size(100, 72)
-            return font.load_char(ord(character)).horiAdvance / 6400
+            return font.load_char(ord(character)).linearHoriAdvance / 6_553_600
     return None
 
 
 def _warn_of_boxes(text: str) -> None:
     """Warn once about characters that no font has, in place of matplotlib's many warnings."""
     families = _families()
-    characters = sorted(set(text) - {"\n"})
-    missing = [mark for mark in characters if _character_width(mark, tuple(families)) is None]
+    marks = sorted(set(text) - {"\n"}, reverse=True)
+    missing = [mark for mark in marks if _character_width(mark, families) is None]
     if not missing:
         return
+    # Matplotlib before 3.11 has no such font.
     if _BOXES not in families:
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+    # The first word of a character's name is its writing system.
+    examples = {unicodedata.name(mark, "UNNAMED").split()[0]: mark for mark in missing}
+    shown = ", ".join(f"{script} (such as {mark})" for script, mark in examples.items())
     warn(
-        f"The plot has boxes in place of {' and '.join(dict.fromkeys(map(_script, missing)))} "
-        "characters, because none of its fonts has them. Install a font that has them, such as "
-        "one of Noto Sans. Before you plot, call "
+        f"The plot has boxes in place of characters that its fonts lack: {shown}. Install a font "
+        "that has them, such as one of Noto Sans. Before you plot, call "
         "matplotlib.font_manager.fontManager.addfont('FILE_OF_THE_FONT.ttf'), and set "
         "matplotlib.rcParams['font.family'] = ['sans-serif', 'NAME OF THE FONT']."
     )
-
-
-def _script(character: str) -> str:
-    """Return the name of a character's writing system.
-
-    >>> _script("x"), _script("\N{SNOWMAN}")
-    ('Latin', 'other')
-    """
-    is_letter = unicodedata.category(character)[0] in "LM"
-    script = unicodedata.name(character, "other").split()[0].title() if is_letter else "other"
-    return _SCRIPTS.get(script, script)

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _TIDY: Final = {"company", "people", "share"}
 _GROUPINGS: Final = ("department", "company")
-_DEFAULT_DEPARTMENT: Final = "engineering_technical"
 _CHANGES: Final = ("company", "department", "before", "change")
 _CHANGE_INPUT: Final = "the result of compare_people, or its .headcount"
 
@@ -208,7 +207,7 @@ def companies(
     check_optional_choice("department", department, spec.DEPARTMENTS)
     notes = []
     if department is None:
-        department = _DEFAULT_DEPARTMENT
+        department = "engineering_technical"
         notes = [f"{readable(department)} is the default. Pass department= to choose another."]
     tidy = _tidy(data, "department")
     rows = tidy[tidy["department"] == department].set_index("company")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from os.path import commonprefix
 from typing import Final
@@ -95,25 +93,19 @@ def unique_names(names: Iterable[object], width: Callable[[str], float], most: f
     """
 
     def fit(text: str) -> str:
-        if width(text) <= most:
-            return text
-        lengths = range(_MIN_NAME, len(text))
-        fitting = bisect_right(lengths, most, key=lambda length: width(_cut(text, length)))
-        return _cut(text, _MIN_NAME - 1 + fitting)
+        length = len(text)
+        while length > _MIN_NAME and width(_cut(text, length)) > most:
+            length -= 1
+        return _cut(text, length)
 
     whole = [_cut(_single_line(name), _MAX_LONG) for name in names]
-    short = [fit(text) for text in whole]
-    alike = defaultdict(set)
-    for text, label in zip(whole, short, strict=True):
-        alike[label].add(text)
-    labels = []
-    for text, label in zip(whole, short, strict=True):
-        if len(alike[label]) == 1:
-            labels.append(label)
-            continue
-        start = commonprefix(list(alike[label]))  # noqa: RUF071 - these are not paths
+    labels = [fit(text) for text in whole]
+    for label in {label for label in labels if labels.count(label) > 1} - set(whole):
+        rows = [row for row, other in enumerate(labels) if other == label]
+        start = commonprefix([whole[row] for row in rows])  # noqa: RUF071 - these are not paths
         start = start[: start.rfind(" ") + 1] or start
-        labels.append(f"{fit(start.strip())}\n{fit(text[len(start) :])}")
+        for row in rows:
+            labels[row] = f"{fit(start.strip())}\n{fit(whole[row][len(start) :])}".strip()
     return numbered(map(_escape, labels))
 
 

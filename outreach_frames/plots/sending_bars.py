@@ -215,17 +215,13 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, top
         name, color = f"other ({len(others):,})", canvas.OTHER_COLOR
         sums = others.sum().to_numpy(dtype=float)
         axes.bar(dates, sums, 0.8 * step, bottom=below, label=name, color=color)
-    # The bars and the line end below the legend, whose height is a share of theirs.
-    legend = 0.1 + 0.08 * (len(axes.get_legend_handles_labels()[0]) // 2 + 1)
     last = dates[dates <= mdates.date2num(last_start)].max()
     if last < dates.max():
-        place, color = last + step / 2, canvas.text_color(axes)
-        height = 1 / (1 + legend)
-        axes.axvline(
-            place, 0, height, color=color, linestyle="--", linewidth=1, label="all leads started"
-        )
-    axes.margins(x=0.02, y=legend)
-    axes.legend(ncols=2)
+        marked, color = [last + step / 2] * 2, canvas.text_color(axes)
+        line = {"color": color, "linestyle": "--", "linewidth": 1}
+        axes.plot(marked, [0, table.sum().max()], label="all leads started", **line)
+    axes.margins(x=0.02)
+    canvas.legend_above_bars(axes)
     canvas.number_axis(axes.yaxis)
     # Label each bar, or each second bar and so on, or round dates if there are many bars.
     step_of_labels = int(np.ceil((np.ptp(dates) / step + 1) / canvas.max_ticks(axes, "23 Nov")))
