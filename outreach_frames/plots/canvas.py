@@ -139,7 +139,8 @@ def legend_above_bars(axes: Axes) -> None:
     font = FontProperties(family=_families(), size=mpl.rcParams["legend.fontsize"])
     legend = axes.legend(loc="upper right", ncols=2, borderaxespad=0, prop=font)
     low, high = axes.get_ylim()
-    share = min(legend.get_window_extent().height / axes.bbox.height, 0.9)
+    # Rounded up, because heights differ slightly between versions of matplotlib.
+    share = min(np.ceil(20 * legend.get_window_extent().height / axes.bbox.height) / 20, 0.9)
     axes.set_ylim(low, low + (high - low) / (1 - share))
 
 
