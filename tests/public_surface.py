@@ -19,6 +19,7 @@ from numpydoc.docscrape import NumpyDocString
 import outreach_frames as of
 from docs.reference_pages.tasks import ACCESSOR, MEMBERS, RESULTS, TASKS, TYPES, thing
 from outreach_frames import cli, errors, spec
+from outreach_frames.accounts.named_people import PERSON_NAME
 from outreach_frames.analysis.interface_columns import TABLES
 
 SNAPSHOT = Path(__file__).with_name("public_surface.txt")
@@ -62,10 +63,16 @@ def _takes(name: str, function: object, *, is_method: bool) -> Iterator[str]:
     assert callable(function)
     signature = inspect.signature(function)
     for parameter in list(signature.parameters.values())[is_method:]:
-        if parameter.name not in spec.FILTERS_BY_NAME:
+        if not _is_filter(name, parameter.name):
             yield f"{name} takes {parameter}, {parameter.kind.description}"
     if not inspect.isclass(function):
         yield f"{name} returns {signature.return_annotation}"
+
+
+def _is_filter(function: str, name: str) -> bool:
+    """Return whether a name is a filter's, which `_columns` lists once for all functions."""
+    names_column = function.endswith(("find_people", "find-people")) and name == PERSON_NAME
+    return name in spec.FILTERS_BY_NAME and not names_column
 
 
 def _errors() -> Iterator[str]:
@@ -88,7 +95,7 @@ def _commands() -> Iterator[str]:
         if isinstance(action, argparse._SubParsersAction):
             for name, command in sorted(action.choices.items()):
                 for option in command._actions:
-                    if option.dest not in spec.FILTERS_BY_NAME:
+                    if not _is_filter(name, option.dest):
                         words = " ".join(option.option_strings) or option.dest
                         facts = ", ".join([words, *_facts(option)])
                         yield f"outreach-frames {name} takes {facts}"

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from outreach_frames import spec
 from outreach_frames.accounts.companies import IDENTIFIER_KINDS
+from outreach_frames.accounts.named_people import PERSON_NAME
 from outreach_frames.resources import people_filters
 from outreach_frames.resources.search_arguments import FILTER_TYPES
 
 MODULE = Path(people_filters.__file__)
 # `find_people` sets these filters itself, from its table.
-COMPANIES = {kind.filter for kind in IDENTIFIER_KINDS}
+FROM_TABLE = {PERSON_NAME, *(kind.filter for kind in IDENTIFIER_KINDS)}
 TEXT = '''\
 """The search filters as types; written by `python -m tools.people_filters`."""
 
@@ -26,7 +27,7 @@ from outreach_frames.common.arguments import ListOfText
 
 
 class FindPeopleFilters(TypedDict, total=False):
-    """All filters but company_names, company_ids, company_domains and company_profnet_urls."""
+    """All filters but those that `find_people` sets from its table."""
 
 {others}
 
@@ -34,7 +35,7 @@ class FindPeopleFilters(TypedDict, total=False):
 class PeopleFilters(FindPeopleFilters, total=False):
     """The filters of a people search; `filters()` lists their known values."""
 
-{companies}
+{from_table}
 '''
 
 
@@ -43,8 +44,8 @@ def module_text() -> str:
     # Types allow unknown values too, because the lists of known values may be incomplete.
     lines = {one.name: f"    {one.name}: {FILTER_TYPES[one.type]} | None" for one in spec.FILTERS}
     return TEXT.format(
-        others="\n".join(line for name, line in lines.items() if name not in COMPANIES),
-        companies="\n".join(line for name, line in lines.items() if name in COMPANIES),
+        others="\n".join(line for name, line in lines.items() if name not in FROM_TABLE),
+        from_table="\n".join(line for name, line in lines.items() if name in FROM_TABLE),
     )
 
 

@@ -12,6 +12,7 @@ from docs.reference_pages.rst import code, codes, directive, heading, prose, tab
 from docs.reference_pages.tasks import TASKS
 from outreach_frames import errors, spec
 from outreach_frames.accounts.result import MEANINGS as ACCOUNT_MEANINGS
+from outreach_frames.accounts.result import NAMED_MEANINGS
 from outreach_frames.analysis.interface_columns import TABLES
 from outreach_frames.leads.cards import MEANINGS
 from outreach_frames.leads.sending.outcome import NEXT_STEP_BY_CODE, NextStep
@@ -306,8 +307,11 @@ def statuses_page() -> str:
         "It is missing for companies that a failed search did not finish.\n\n"
     )
     text += table(
-        ("status", "what it means"),
-        [(code(name), prose(means)) for name, means in ACCOUNT_MEANINGS.items()],
+        ("status", "what it means", "with person_name"),
+        [
+            (code(name), prose(ACCOUNT_MEANINGS.get(name, "")), prose(named))
+            for name, named in NAMED_MEANINGS.items()
+        ],
     )
     text += heading("Changed limits", 1, label="limit-outcomes")
     text += "The column ``outcome`` of :py:obj:`of.set_daily_email_limit` with several ids.\n\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -25,10 +25,12 @@ from outreach_frames.tables.columns import no_column_error, usual_column
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
 FOUND_STATUS: Final = "found"
+SEVERAL: Final = "several"
+SIMILAR_STATUS: Final = "similar"
 NOBODY_STATUS: Final = "nobody"
 INVALID: Final = "invalid"
 DUPLICATE: Final = "duplicate_in_frame"
-STATUSES: Final = (FOUND_STATUS, NOBODY_STATUS, INVALID, DUPLICATE)
+STATUSES: Final = (FOUND_STATUS, SEVERAL, SIMILAR_STATUS, NOBODY_STATUS, INVALID, DUPLICATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,35 +171,43 @@ def read_accounts(
     frame: pd.DataFrame, columns: Mapping[str, Hashable]
 ) -> tuple[list[SearchedAccount], dict[int, RowResult]]:
     """Return the companies to search, and the outcome of each invalid or duplicate row."""
+    accounts: dict[tuple[str, str], SearchedAccount] = {}
+    outcomes: dict[int, RowResult] = {}
+    for row, account in enumerate(row_accounts(frame, columns)):
+        if isinstance(account, RowResult):
+            outcomes[row] = account
+            continue
+        first = accounts.setdefault((account.kind.argument, account.key), account)
+        if first.row != row:
+            label = row_label(frame.index, first.row)
+            detail = f"same {account.kind.noun} as row {label}: {quoted(first.label)}"
+            outcomes[row] = RowResult(DUPLICATE, detail)
+    return list(accounts.values()), outcomes
+
+
+def row_accounts(
+    frame: pd.DataFrame, columns: Mapping[str, Hashable]
+) -> Iterator[SearchedAccount | RowResult]:
+    """Yield each row's company, or the outcome of a row without one."""
     kinds = [kind for kind in IDENTIFIER_KINDS if kind.argument in columns]
     cells, keys = {}, {}
     for kind in kinds:
         name = near_column(frame, columns[kind.argument])
         column = column_of(frame, name, f"{terms.name(kind.argument)}: the table of accounts")
-        texts = _texts(column)
+        texts = cell_texts(column)
         kind_keys = kind.keys(texts)
         if kind.keys is domain_keys:
             kind_keys = drop_shared_domains(texts_of(column), kind_keys, column.name, frame.index)
         cells[kind], keys[kind] = texts.to_pylist(), kind_keys.to_pylist()
-    accounts: dict[tuple[str, str], SearchedAccount] = {}
-    outcomes: dict[int, RowResult] = {}
     for row in range(len(frame)):
         if not (usable := [kind for kind in kinds if keys[kind][row] is not None]):
             given = [(kind.noun, cells[kind][row]) for kind in kinds]
             shown = [f"{noun} {quoted(cell) if cell else '(empty)'}" for noun, cell in given]
-            outcomes[row] = RowResult(INVALID, f"not exactly one company in {', '.join(shown)}")
+            yield RowResult(INVALID, f"not exactly one company in {', '.join(shown)}")
             continue
         kind = usable[0]
         key = keys[kind][row]
-        first = accounts.setdefault(
-            (kind.argument, key),
-            SearchedAccount(row, kind, kind.search_values(cells[kind][row], key), key),
-        )
-        if first.row != row:
-            label = row_label(frame.index, first.row)
-            detail = f"same {kind.noun} as row {label}: {quoted(first.label)}"
-            outcomes[row] = RowResult(DUPLICATE, detail)
-    return list(accounts.values()), outcomes
+        yield SearchedAccount(row, kind, kind.search_values(cells[kind][row], key), key)
 
 
 def drop_shared_domains(
@@ -237,7 +247,7 @@ def _free_mail_domains() -> pa.Array:
     return pa.array(content.split(), pa.large_string())
 
 
-def _texts(column: pd.Series[Any]) -> pa.Array:
+def cell_texts(column: pd.Series[Any]) -> pa.Array:
     """Return a column's cells as text, including lists and bytes."""
     read = column_texts(column)
     texts = pc.coalesce(read.texts, texts_of(column)) if read.unreadable else read.texts

@@ -12,21 +12,28 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.accounts.companies import (
     IDENTIFIER_KINDS,
+    SearchedAccount,
     identifier_columns,
     read_account_columns,
     read_accounts,
 )
 from outreach_frames.accounts.finder import AFFILIATES_FILTER, Finder
+from outreach_frames.accounts.named_people import (
+    NAMES,
+    PERSON_NAME,
+    NamedPeopleFinder,
+    check_name_columns,
+    read_people,
+)
 from outreach_frames.accounts.result import (
     IDENTITY,
     MATCHED,
+    NAME_MATCH,
     RANK,
     ROW,
-    SENIORITIES,
+    STATUS,
     AccountPeople,
     add_account_columns,
-    list_once,
-    people_table,
 )
 from outreach_frames.accounts.searches import CompanyProgress
 from outreach_frames.client.client import Client
@@ -64,6 +71,13 @@ from outreach_frames.tables.columns import usual_names
 _TESTED_COMPANIES: Final = 20
 
 
+class _Default(int):
+    """A default value that differs from the same number if a caller passes it."""
+
+
+_PER_COMPANY: Final = _Default(10)
+
+
 @shows_filters(FindPeopleFilters)
 def find_people(
     accounts: pd.DataFrame,
@@ -74,9 +88,10 @@ def find_people(
     company_id: Hashable | None = None,
     company_profnet_url: Hashable | None = None,
     company_name: Hashable | None = None,
+    person_name: Hashable | Sequence[Hashable] | None = None,
     columns: Sequence[str] | None = None,
     account_columns: Sequence[Hashable] | None = None,
-    per_company: int | None = 10,
+    per_company: int | None = _PER_COMPANY,
     split_by: str | None = None,
     headcount: Headcount = "all",
     dtype_backend: DtypeBackend = "numpy_nullable",
@@ -85,7 +100,7 @@ def find_people(
     client: Client | None = None,
     **fields: Unpack[FindPeopleFilters],
 ) -> AccountPeople:
-    """Find the first few people at each company of a table, in few requests.
+    """Find the first few people at each company of a table, or the people that it names.
 
     The function combines several companies into one search if possible, and searches a repeated
     identifier once. The result is the same as with one search per company. If a company has more
@@ -97,13 +112,19 @@ def find_people(
     Company, identify the companies, and a warning names them. Two such columns for one argument are
     an error, unless one has the argument's name.
 
+    With `person_name`, each row is a person: one search per distinct person and company finds the
+    people with the row's name there. The service does not document how it matches names, so the
+    names that come back are checked: without case, accents and apostrophes, the whole name must be
+    equal, or first and last name, if no middle name contradicts. With `company_name`, the company's
+    name must be equal, too, but for its legal form.
+
     Parameters
     ----------
     accounts : DataFrame
         One company per row.
     filters : mapping or path, optional
         Search filters by name, or the path of a file from `save_filters`. `**fields` lacks the
-        filters that select companies, such as company_names: pass them here.
+        filters that a column may set, such as company_names: pass them here.
     domain : str, optional
         The column with web addresses, domains, or email addresses; only the registered domain is
         sent. A cell is ignored if it holds several domains, an email address of a free mail
@@ -117,18 +138,24 @@ def find_people(
     company_name : str, optional
         The column with company names. Each name takes a separate request per seniority. The result
         includes every company that the service matches to the name.
+    person_name : str, list of str or True, optional
+        The column with people's names ("Ada Lovelace", or "Lovelace, Ada"), a list of two columns
+        with first and last names, or True for columns with usual names. Sent are names without
+        titles, degrees and single initials. To filter by a name, pass
+        ``filters={"person_name": ...}``.
     columns : list of str, optional
         The columns of `.people`, as for `search_people`, or matched_seniority; account_row,
-        account_rank, the column of `split_by` and `account_columns` are appended if missing.
+        account_rank, the column of `split_by`, or account_status and name_match, and
+        `account_columns` are appended if missing.
     account_columns : list of str, optional
         Columns of the table to add to `.people`, such as the owner of the account. A name that
         people already have gets the prefix `account_`.
     per_company : int or None
-        The maximum number of people per company. None finds all.
+        The maximum number of people per company. None finds all. Not for `person_name`.
     split_by : str, optional
         A filter with several values, such as "person_departments": each company's people are
         ordered by these values instead of by `person_seniorities`. Without either, people are in
-        the service's order.
+        the service's order. Not for `person_name`.
     headcount : {"all", "department", "none"}
         The company headcount columns to keep; `columns` must not contradict `headcount`.
     dtype_backend : {"numpy_nullable", "pyarrow"}
@@ -151,8 +178,11 @@ def find_people(
         (str, the first of `person_seniorities` that the person matches; missing without
         seniorities, or if `split_by` is another filter), with `split_by` a column with the filter's
         name (ordered category, the value that matched), and the columns of `account_columns` with
-        their own dtypes. `.accounts`: the
-        table with account_status (found, nobody, invalid, duplicate_in_frame), account_people
+        their own dtypes. With `person_name`, account_status and name_match (str, "equal" or
+        "similar") replace matched_seniority; equal names come first, and up to 10 similar ones
+        follow unless a row is found. `.accounts`: the
+        table with account_status (found, nobody, invalid, duplicate_in_frame; with `person_name`
+        also several, if more than one person may have the name, and similar), account_people
         (Int64, rows in `.people`), account_total (Int64, matching people; missing if a count would
         take further requests), account_company_id, account_company_name and account_detail (str).
         `.summary()`, `.explain_nobody()`, `.to_csv(folder)`, `.to_excel(path)`.
@@ -185,6 +215,9 @@ def find_people(
     `company_domains_match_subsidiaries_and_affiliates`, each company takes a separate request,
     because people at a subsidiary do not show which domain matched.
 
+    With `person_name`, one page of 100 people is read per search; if the service counts more, no
+    row of that name is `found`.
+
     Examples
     --------
     >>> import outreach_frames as of
@@ -208,59 +241,51 @@ def find_people(
     """
     check_dtype_backend(dtype_backend)
     check_choice("headcount", headcount, HEADCOUNTS)
-    added = [ROW, RANK, MATCHED, split_by]
+    is_by_name = person_name is not None
+    if is_by_name:
+        _reject_company_arguments(per_company, split_by)
+    added = [ROW, RANK, *([STATUS, NAME_MATCH] if is_by_name else [MATCHED, split_by])]
     joined = read_account_columns(accounts, account_columns, [*spec.columns(spec.PERSON), *added])
-    chosen = check_columns(columns, [*added, *joined])
-    if chosen is not None and MATCHED not in (columns or ()):
-        chosen.remove(MATCHED)
+    chosen, needed = _chosen_and_needed(columns, [*added, *joined], is_by_name=is_by_name)
     check_headcount(headcount, chosen)
-    needed = without_added(chosen, [*added, *joined])
-    needed = None if needed is None else [*dict.fromkeys([*needed, *IDENTITY, "company_name"])]
     passed = {
         "company_id": company_id,
         "company_profnet_url": company_profnet_url,
         "domain": domain,
         "company_name": company_name,
     }
-    if isinstance(filters, str) and filters in accounts.columns:
-        kinds = [kind for kind in passed if usual_names(kind, [filters])] or ["domain"]
-        raise InvalidInputError(
-            f"{quoted(filters)} is a column of the table. Pass it by its argument: "
-            f"{terms.argument(kinds[0], filters)}."
-        )
+    _reject_column(filters, accounts, passed)
     body = check_filters(filters, fields, find_people)
+    name_columns = check_name_columns(accounts, person_name) if is_by_name else []
     identifiers = identifier_columns(accounts, passed)
-    searched, outcomes = read_accounts(accounts, identifiers)
-    _reject_company_filters(body, identifiers)
-    order_by = SENIORITIES if split_by is None and SENIORITIES in body else split_by
-    values = [None] if order_by is None else [*dict.fromkeys(body[check_split_by(body, order_by)])]
+    _reject_filters(body, [*identifiers, *([PERSON_NAME] if is_by_name else [])])
+    if split_by is not None:
+        check_split_by(body, split_by)
     most = check_limit(per_company, "per_company")
-    connected = resolve(client)
+    if is_by_name:
+        searched, names, outcomes = read_people(accounts, name_columns, identifiers)
+    else:
+        searched, outcomes = read_accounts(accounts, identifiers)
     companies = [CompanyProgress(account, most or inf) for account in searched]
-    affiliates = {name: body[name] for name in [AFFILIATES_FILTER] if name in body}
-    searches = {
-        account.row: {account.kind.filter: [*account.search_values], **affiliates}
-        for account in searched
-    }
+    connected = resolve(client)
+    search = (connected, body, split_by, companies, accounts.index, most, refresh, needed)
+    finder = NamedPeopleFinder(*search, names=names) if is_by_name else Finder(*search)
 
-    with progress_bar(
-        len(companies), description="companies", unit="companies", progress=progress
-    ) as bar:
-        finder = Finder(connected, companies, most, refresh, bar.update, needed)
+    description, unit = ("people", "requests") if is_by_name else ("companies", "companies")
+    with progress_bar(len(searched), description=description, unit=unit, progress=progress) as bar:
+        finder.on_finished = bar.update
 
         def result() -> AccountPeople:
-            searched = {company.account.row: company.outcome() for company in companies}
-            rows, explained = list_once(finder.batches, {**outcomes, **searched}, accounts.index)
-            people = people_table(
-                finder.batches, rows, dtype_backend, split_by, body, columns=needed
-            )
+            people, explained = finder.people(outcomes, dtype_backend)
             people = add_account_columns(with_headcount(people, headcount), joined)
-            names = (name for batch in finder.batches for name in batch.people.column_names)
-            read = [*dict.fromkeys(names)]
+            read_names = (name for batch in finder.batches for name in batch.people.column_names)
+            read = [*dict.fromkeys(read_names)]
             report_dropped_values(chosen, read)
-            undocumented = undocumented_columns(read)
             people.attrs.update(
-                filters=body, fetched_at=now(), errors=finder.errors, undocumented=undocumented
+                filters=body,
+                fetched_at=now(),
+                errors=finder.errors,
+                undocumented=undocumented_columns(read),
             )
             return AccountPeople(
                 accounts,
@@ -268,24 +293,31 @@ def find_people(
                 explained,
                 requests=finder.requests,
                 columns=chosen,
-                searches=searches,
+                searches=_company_searches(searched, body),
                 client=connected,
+                is_by_name=is_by_name,
             )
 
         try:
-            finder.run(body, order_by, values)
-            if companies:
+            finder.run()
+            if searched:
                 report_unknown_values(connected, body, is_empty=not finder.batches)
         except (OutreachError, KeyboardInterrupt) as error:
-            partial = result()
-            # OutreachError declares .partial as a DataFrame, but this result is an AccountPeople.
-            setattr(error, "partial", partial)  # noqa: B010
-            count = plural(len(partial.people), "person", "people")
-            error.add_note(f"{count} had been found. {how_to_continue(connected)}")
-            shorten_traceback(error)
+            _keep_partial(error, result(), connected)
             raise
     _report(finder)
     return result()
+
+
+def _keep_partial(
+    error: OutreachError | KeyboardInterrupt, partial: AccountPeople, client: Client
+) -> None:
+    """Attach the people found before an error to it as `.partial`."""
+    # OutreachError declares .partial as a DataFrame, but this result is an AccountPeople.
+    setattr(error, "partial", partial)  # noqa: B010
+    count = plural(len(partial.people), "person", "people")
+    error.add_note(f"{count} had been found. {how_to_continue(client)}")
+    shorten_traceback(error)
 
 
 def _report(finder: Finder) -> None:
@@ -295,10 +327,61 @@ def _report(finder: Finder) -> None:
     report_other_network(finder.client, map(other_network_field, tables))
 
 
-def _reject_company_filters(body: Mapping[str, Any], columns: Mapping[str, Hashable]) -> None:
-    for kind in IDENTIFIER_KINDS:
-        if kind.argument in columns and kind.filter in body:
+def _chosen_and_needed(
+    columns: Sequence[str] | None, added: Sequence[str | None], *, is_by_name: bool
+) -> tuple[list[str] | None, list[str] | None]:
+    """Return the columns of `.people`, and those to read, which identify people, too."""
+    chosen = check_columns(columns, added)
+    if chosen is not None and not is_by_name and MATCHED not in (columns or ()):
+        chosen.remove(MATCHED)
+    needed = without_added(chosen, added)
+    names = NAMES if is_by_name else ()
+    if needed is not None:
+        needed = [*dict.fromkeys([*needed, *IDENTITY, "company_name", *names])]
+    return chosen, needed
+
+
+def _company_searches(
+    accounts: Sequence[SearchedAccount], filters: Mapping[str, Any]
+) -> dict[int, dict[str, Any]]:
+    """Return the filters that find all people of each row's company."""
+    affiliates = {name: filters[name] for name in [AFFILIATES_FILTER] if name in filters}
+    return {
+        account.row: {account.kind.filter: [*account.search_values], **affiliates}
+        for account in accounts
+    }
+
+
+def _reject_column(filters: object, frame: pd.DataFrame, identifiers: Mapping[str, object]) -> None:
+    """Raise for a column's name in place of filters."""
+    if isinstance(filters, str) and filters in frame.columns:
+        kinds = [kind for kind in identifiers if usual_names(kind, [filters])] or ["domain"]
+        raise InvalidInputError(
+            f"{quoted(filters)} is a column of the table. Pass it by its argument: "
+            f"{terms.argument(kinds[0], filters)}."
+        )
+
+
+def _reject_company_arguments(per_company: int | None, split_by: str | None) -> None:
+    """Raise for arguments that do not apply to a search by name."""
+    for name, value, default in (
+        ("per_company", per_company, _PER_COMPANY),
+        ("split_by", split_by, None),
+    ):
+        if value is not default:
             raise InvalidInputError(
-                f"The filter {kind.filter} conflicts with {terms.argument(kind.argument)}. Remove "
-                f"{kind.filter} from the filters."
+                f"{terms.argument(name, value)} does not apply to a search by "
+                f"{terms.argument(PERSON_NAME)}. Omit one of them."
+            )
+
+
+def _reject_filters(body: Mapping[str, Any], arguments: Sequence[str]) -> None:
+    """Raise for filters that the table sets by these arguments."""
+    filter_names = {kind.argument: kind.filter for kind in IDENTIFIER_KINDS}
+    for argument in arguments:
+        filter_name = filter_names.get(argument, argument)
+        if filter_name in body:
+            raise InvalidInputError(
+                f"The filter {filter_name} conflicts with {terms.argument(argument)}. Remove "
+                f"{filter_name} from the filters."
             )

@@ -6,7 +6,7 @@ enough people on the first page are finished, and the others are searched in sma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,13 +15,26 @@ from math import ceil
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
-from outreach_frames.accounts.companies import IDENTIFIER_KINDS
-from outreach_frames.accounts.searches import PAGE_SIZE, CompanyProgress, CompanySearch
+from outreach_frames.accounts.companies import IDENTIFIER_KINDS, RowResult
+from outreach_frames.accounts.result import (
+    SENIORITIES,
+    list_once,
+    merged,
+    people_table,
+)
+from outreach_frames.accounts.searches import (
+    PAGE_SIZE,
+    CompanyProgress,
+    CompanySearch,
+    PeopleBatch,
+)
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.reading.fast_reader import PeoplePage
+from outreach_frames.reading.flatten import DtypeBackend
 
 # This filter also finds people at subsidiaries; the results do not show which searched company
 # matched.
@@ -48,35 +61,43 @@ class Decision(NamedTuple):
     divided: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PeopleBatch:
-    """The people found by one search, their account rows, and the `split_by` value searched."""
-
-    people: pa.Table
-    account_rows: np.ndarray[Any, Any]
-    value: str | None
-
-
 @dataclass
 class Finder:
     """Searches companies until each has enough people or no further matches."""
 
     client: Client
+    filters: Mapping[str, Any]
+    split_by: str | None
     companies: Sequence[CompanyProgress]
+    index: pd.Index[Any]  # labels of the table's rows
     per_company: int | None
     refresh: bool
-    on_finished: Callable[[int], object]
     columns: Sequence[str] | None = None  # columns to read; all by default
+    on_finished: Callable[[int], object] = int
     batches: list[PeopleBatch] = field(default_factory=list)
     errors: list[Any] = field(default_factory=list)
     requests: int = 0
 
-    def run(
-        self, filters: Mapping[str, Any], split_by: str | None, values: Sequence[str | None]
-    ) -> None:
-        """Search the companies for each value of `split_by`."""
+    def people(
+        self, outcomes: Mapping[int, RowResult], dtype_backend: DtypeBackend
+    ) -> tuple[pd.DataFrame, dict[int, RowResult]]:
+        """Return the people found so far, and the outcome of each row."""
+        searched = {company.account.row: company.outcome() for company in self.companies}
+        batch = merged(self.batches)
+        rows, explained = list_once(batch, {**outcomes, **searched}, self.index)
+        people = people_table(
+            batch, rows, dtype_backend, self.split_by, self.filters, columns=self.columns
+        )
+        return people, explained
+
+    def run(self) -> None:
+        """Search the companies for each value of `split_by`, else of the seniorities."""
+        filters = self.filters
+        by_seniority = self.split_by is None and SENIORITIES in filters
+        order_by = SENIORITIES if by_seniority else self.split_by
+        values = [None] if order_by is None else [*dict.fromkeys(filters[order_by])]
         searches = [
-            (filters if split_by is None else {**filters, split_by: [value]}, value)
+            (filters if order_by is None else {**filters, order_by: [value]}, value)
             for value in values
         ]
         for kind in IDENTIFIER_KINDS:
@@ -123,14 +144,18 @@ class Finder:
         while requests:
             active = dict.fromkeys(search for search, _ in requests)
             try:
-                self._read(requests)
+                with closing(self._read(requests)) as pages:
+                    for _ in pages:
+                        pass
             finally:
                 # Pages read before a failure may finish some companies.
                 requests = [
                     request for search in active if search.pages for request in evaluate(search)
                 ]
 
-    def _read(self, requests: Iterable[Request]) -> None:
+    def _read(self, requests: Iterable[Request]) -> Generator[CompanySearch]:
+        """Read pages in parallel, and yield the search of each."""
+
         def read(request: Request) -> tuple[CompanySearch, PeoplePage]:
             search, number = request
             return search, search.read(number, self.client, refresh=self.refresh)
@@ -141,6 +166,7 @@ class Finder:
                 self.requests += 1
                 self.errors.extend(page.errors)
                 search.add(page)
+                yield search
 
     def _check(self, search: CompanySearch, alone: list[Group]) -> Iterator[Request]:
         """Finish companies without people; request smaller groups, or add a company to `alone`."""
@@ -199,7 +225,8 @@ class Finder:
             account_rows += [company.account.row] * len(kept)
         if rows:
             people = search.people.take(pa.array(rows))
-            self.batches.append(PeopleBatch(people, np.array(account_rows), value))
+            values = np.full(len(rows), value, dtype=object)
+            self.batches.append(PeopleBatch(people, np.array(account_rows), values))
         self.on_finished(sum(search.companies[place].is_finished for place in places))
 
 

@@ -17,12 +17,14 @@ from outreach_frames.accounts.companies import (
     FOUND_STATUS,
     INVALID,
     NOBODY_STATUS,
+    SEVERAL,
+    SIMILAR_STATUS,
     STATUSES,
     RowResult,
     prefixed,
     row_label,
 )
-from outreach_frames.accounts.finder import PeopleBatch
+from outreach_frames.accounts.searches import PeopleBatch
 from outreach_frames.analysis.brief import brief
 from outreach_frames.client.client import Client
 from outreach_frames.common.card import Card, Fact
@@ -42,6 +44,9 @@ from outreach_frames.tables.schema import empty_table, to_frame
 
 ROW: Final = "account_row"
 RANK: Final = "account_rank"
+STATUS: Final = "account_status"
+NAME_MATCH: Final = "name_match"
+EQUAL: Final = "equal"
 MATCHED: Final = "matched_seniority"
 SENIORITIES: Final = "person_seniorities"
 
@@ -50,6 +55,15 @@ MEANINGS: Final = {
     NOBODY_STATUS: "The search succeeded, but no person matches.",
     INVALID: "The row has no usable company identifier and was not searched.",
     DUPLICATE: "An earlier row names the same company and has its people.",
+}
+_FOUND_QUERY: Final = f"{STATUS} == '{FOUND_STATUS}' and {NAME_MATCH} == '{EQUAL}'"
+NAMED_MEANINGS: Final = {
+    FOUND_STATUS: "Exactly one person has this name.",
+    SEVERAL: "More than one person may have this name.",
+    SIMILAR_STATUS: "Only people with similar names, or at other companies, were found.",
+    NOBODY_STATUS: "The search succeeded, but found nobody.",
+    INVALID: "The row has no name or no usable company identifier and was not searched.",
+    DUPLICATE: "An earlier row names the same person.",
 }
 # The columns that identify a person and the person's company.
 IDENTITY: Final = ["id", "profnet_url", "company_id", "company_website", "company_profnet_url"]
@@ -68,7 +82,8 @@ class AccountPeople(Result):
     people : DataFrame
         One row per person and account: the columns of `search_people`, then account_row (Int64, the
         position of the account's row), account_rank (Int64, 1 is best), matched_seniority (str, the
-        first matching value of `person_seniorities`) and the column of `split_by`.
+        first matching value of `person_seniorities`) and the column of `split_by`. With
+        `person_name`, the last two are replaced by account_status and name_match (str).
     accounts : DataFrame
         The accounts with account_status, account_people, account_total, account_company_id,
         account_company_name and account_detail. If the table already has one of these columns, the
@@ -87,14 +102,16 @@ class AccountPeople(Result):
         client: Client,
         searches: Mapping[int, Mapping[str, Any]],
         columns: Sequence[str] | None = None,
+        is_by_name: bool = False,
     ) -> None:
+        self._is_by_name = is_by_name
         self.people: pd.DataFrame = people if columns is None else people[list(columns)]
         self._has_all_columns = columns is None
         self.requests: Final = requests
         self._client = client
         # The filters that find all people of a row's company.
         self._searches = searches
-        self._outcomes = _outcome_table(len(frame), people, outcomes)
+        self._outcomes = _outcome_table(len(frame), people, outcomes, is_by_name=is_by_name)
         self.accounts: pd.DataFrame = append_columns(frame, self._outcomes)
 
     def summary(self) -> pd.DataFrame:
@@ -116,8 +133,8 @@ class AccountPeople(Result):
     ) -> pd.DataFrame:
         """Count all people of the companies with the status `nobody`, whatever the filters.
 
-        Each company takes one request. A company without people either has none or is unknown to
-        the service.
+        Each company takes one request, however many rows name it. A company without people either
+        has none or is unknown to the service.
 
         Parameters
         ----------
@@ -142,15 +159,28 @@ class AccountPeople(Result):
         -----
         Interface: POST /people/search.
         """
-        rows = np.flatnonzero(self._outcomes["account_status"].eq(NOBODY_STATUS))
-        accounts = self.accounts.iloc[rows]
+        rows_by_search = self._nobody_by_search()
 
         def framed(counts: list[int]) -> pd.DataFrame:
-            people = pd.DataFrame({"people_without_filters": pd.array(counts, dtype="Int64")})
-            return append_columns(accounts.iloc[: len(counts)], people)
+            people = {
+                row: count
+                for rows, count in zip(rows_by_search.values(), counts, strict=False)
+                for row in rows
+            }
+            rows = sorted(people)
+            counted = pd.array([people[row] for row in rows], dtype="Int64")
+            added = pd.DataFrame({"people_without_filters": counted})
+            return append_columns(self.accounts.iloc[rows], added)
 
-        searches = [self._searches[row] for row in rows.tolist()]
+        searches = [self._searches[rows[0]] for rows in rows_by_search.values()]
         return count_searches(self._client, searches, framed, refresh=refresh, progress=progress)
+
+    def _nobody_by_search(self) -> dict[str, list[int]]:
+        """Return the rows with the status `nobody` by the search for their company."""
+        rows: dict[str, list[int]] = {}
+        for row in np.flatnonzero(self._outcomes[STATUS].eq(NOBODY_STATUS)).tolist():
+            rows.setdefault(repr(self._searches[row]), []).append(row)
+        return rows
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
         if not self._has_all_columns:
@@ -164,27 +194,41 @@ class AccountPeople(Result):
         return {"people": self.people, "accounts": accounts}
 
     def _card(self) -> Card:
-        accounts, people = len(self.accounts), len(self.people)
+        rows, requests = len(self.accounts), plural(self.requests, "request")
+        advice = "Save both with .to_csv(folder) or .to_excel(path)."
+        if self._is_by_name:
+            found = self._outcomes[STATUS].eq(FOUND_STATUS).sum()
+            return Card(
+                f"{found:,} of {plural(rows, 'person', 'people')} found in {requests}",
+                list(self._facts()),
+                columns=("Status", "People", "What it means"),
+                advice=f"These {found:,} are .people.query({_FOUND_QUERY!r}). See also the similar "
+                f"people in .people and each person's status in .accounts. {advice}",
+            )
+        people = plural(len(self.people), "person", "people")
         return Card(
-            f"{plural(people, 'person', 'people')} at {plural(accounts, 'account')}, "
-            f"found in {plural(self.requests, 'request')}",
+            f"{people} at {plural(rows, 'account')}, found in {requests}",
             list(self._facts()),
             columns=("Status", "Accounts", "What it means"),
-            advice="See the people in .people and each account's status in .accounts. "
-            "Save both with .to_csv(folder) or .to_excel(path).",
+            advice=f"See the people in .people and each account's status in .accounts. {advice}",
         )
 
     def _facts(self) -> Iterator[Fact]:
         for status, accounts, _ in self.summary().itertuples(index=False):
             if pd.isna(status):
-                stopped = "The search stopped before these accounts were finished."
+                rows = "rows" if self._is_by_name else "accounts"
+                stopped = f"The search stopped before these {rows} were finished."
                 yield Fact("(none)", stopped, accounts)
             else:
                 advice = ""
                 if status == NOBODY_STATUS:
-                    requests = plural(accounts, "request")
-                    advice = f"Count all their people: .explain_nobody(), in {requests}."
-                yield Fact(status, MEANINGS[status], accounts, self._details(status), advice)
+                    people = (
+                        "the people at their companies" if self._is_by_name else "all their people"
+                    )
+                    requests = plural(len(self._nobody_by_search()), "request")
+                    advice = f"Count {people}: .explain_nobody(), in {requests}."
+                meanings = NAMED_MEANINGS if self._is_by_name else MEANINGS
+                yield Fact(status, meanings[status], accounts, self._details(status), advice)
 
     def _details(self, status: str) -> list[str]:
         is_shown = self._outcomes["account_status"].eq(status)
@@ -195,15 +239,26 @@ class AccountPeople(Result):
         return [*shown, f"and {plural(more, 'other')}"] if more else shown
 
 
+def merged(batches: Sequence[PeopleBatch]) -> PeopleBatch:
+    """Combine the people of all searches."""
+    no_people = PeopleBatch(empty_table(spec.PERSON), np.empty(0, np.int64), np.empty(0, object))
+    batches = batches or [no_people]
+    return PeopleBatch(
+        concat_tables([batch.people for batch in batches]),
+        np.concatenate([batch.account_rows for batch in batches]),
+        np.concatenate([batch.values for batch in batches]),
+    )
+
+
 def list_once(
-    batches: Sequence[PeopleBatch], outcomes: Mapping[int, RowResult], index: pd.Index[Any]
+    batch: PeopleBatch, outcomes: Mapping[int, RowResult], index: pd.Index[Any]
 ) -> tuple[np.ndarray[Any, Any], dict[int, RowResult]]:
     """Assign each person to the first account row that found the person; repetitions get -1.
 
     An account without a person of its own is a duplicate of the account that has its people.
     """
-    rows = np.concatenate([np.empty(0, np.int64), *(batch.account_rows for batch in batches)])
-    people = pd.DataFrame({"person": _person_keys(batches), ROW: rows})
+    rows = batch.account_rows
+    people = pd.DataFrame({"person": person_keys(batch.people), ROW: rows})
     first = people.groupby("person")[ROW].transform("min")
     # Per account row, the rows that list its people.
     listing_rows: dict[Any, set[int]] = first.groupby(people[ROW]).agg(set).to_dict()
@@ -223,16 +278,13 @@ def list_once(
     return np.where(is_repeated, -1, rows), explained
 
 
-def _person_keys(batches: Sequence[PeopleBatch]) -> list[str]:
-    """Return each person's id, else profile URL, else a unique text."""
-    tables = [batch.people.select(["id", "profnet_url"]) for batch in batches]
-    if not tables:
-        return []
+def person_keys(people: pa.Table, prefix: str = "#") -> list[str]:
+    """Return each person's id, else profile URL, else a unique text with this prefix."""
     ids, urls = (
-        filled_texts(column.cast(pa.large_string()).combine_chunks())
-        for column in concat_tables(tables).columns
+        filled_texts(people.column(name).cast(pa.large_string()).combine_chunks())
+        for name in ("id", "profnet_url")
     )
-    numbers = pa.array([f"#{number}" for number in range(len(ids))], pa.large_string())
+    numbers = pa.array([f"{prefix}{number}" for number in range(len(ids))], pa.large_string())
     keys: list[str] = pc.coalesce(ids, profnet_url_keys(urls), numbers).to_pylist()
     return keys
 
@@ -242,7 +294,7 @@ def _noted(outcome: RowResult, note: str) -> RowResult:
 
 
 def people_table(
-    batches: Sequence[PeopleBatch],
+    batch: PeopleBatch,
     rows: np.ndarray[Any, Any],
     dtype_backend: DtypeBackend,
     split_by: str | None,
@@ -250,15 +302,12 @@ def people_table(
     *,
     columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Combine the people of all searches into one frame, ordered by account and rank."""
+    """Return the people as a frame, ordered by account and rank."""
     order = np.argsort(rows, kind="stable")
     order = order[rows[order] >= 0]
-    tables = [batch.people for batch in batches] or [empty_table(spec.PERSON)]
-    table = concat_tables(tables)
-    table = table if columns is None else select_columns(table, columns)
+    table = batch.people if columns is None else select_columns(batch.people, columns)
     people = to_frame(concat_people([table.take(pa.array(order))]), dtype_backend)
-    values = [np.full(len(batch.people), batch.value, dtype=object) for batch in batches]
-    found_by = np.concatenate([np.empty(0, dtype=object), *values])[order]
+    found_by = batch.values[order]
     matched = found_by if split_by in {None, SENIORITIES} else [None] * len(order)
     account_rows = pd.Series(rows[order])
     ranks = account_rows.groupby(account_rows).cumcount() + 1
@@ -284,14 +333,17 @@ def add_account_columns(
 
 
 def _outcome_table(
-    size: int, people: pd.DataFrame, outcomes: Mapping[int, RowResult]
+    size: int, people: pd.DataFrame, outcomes: Mapping[int, RowResult], *, is_by_name: bool
 ) -> pd.DataFrame:
     listed = [outcomes[row] for row in range(size)]
-    employers = people[[ROW, "company_id", "company_name"]].astype(
+    # A similar person may be at another company.
+    fitting = people[people[NAME_MATCH].eq(EQUAL)] if is_by_name else people
+    employers = fitting[[ROW, "company_id", "company_name"]].astype(
         {ROW: "int64", "company_id": STR, "company_name": STR}
     )
     by_account = employers.groupby(ROW)
     best = by_account.nth(0).set_index(ROW).reindex(range(size))
+    numbers = people[ROW].astype("int64").value_counts().reindex(range(size), fill_value=0)
     distinct = employers.drop_duplicates([ROW, "company_id"])
     companies = distinct.groupby(ROW)["company_name"].agg(list)
     details = [
@@ -301,7 +353,7 @@ def _outcome_table(
     return pd.DataFrame(
         {
             "account_status": pd.array([outcome.status for outcome in listed], dtype=STR),
-            "account_people": by_account.size().reindex(range(size), fill_value=0).astype("Int64"),
+            "account_people": numbers.astype("Int64").array,
             "account_total": pd.array([outcome.total for outcome in listed], dtype="Int64"),
             "account_company_id": best["company_id"].to_numpy(),
             "account_company_name": best["company_name"].to_numpy(),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,18 @@ from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.resources.search import page_body, read_page, readable_columns
 
 PAGE_SIZE: Final = spec.MAX_SEARCH_PAGE_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleBatch:
+    """The people found by one search, and each person's account row and value.
+
+    The value is that of `split_by`, or how the person's name matches.
+    """
+
+    people: pa.Table
+    account_rows: np.ndarray[Any, Any]
+    values: np.ndarray[Any, Any]
 
 
 @dataclass(eq=False)

@@ -69,6 +69,7 @@ _TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
     "data": {"anyOf": [_TEXTS, {"type": "object", "additionalProperties": _TEXT}]},
     "email_days": {"type": "array", "items": _INTEGER},
     "filters": {"anyOf": [{"type": "object"}, _TEXT]},
+    "find_people.person_name": {"anyOf": [_TEXT, _TEXTS]},
     "headcount": {"enum": HEADCOUNTS},
     "overrides": {"type": "object", "additionalProperties": _BOOLEAN},
     "plan_leads.mailboxes": _TEXTS,

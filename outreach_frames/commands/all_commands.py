@@ -156,9 +156,12 @@ def _run_find_people(options: argparse.Namespace) -> None:
     found = call(accounts.find_people, options)
     print_card(found._card(), sys.stderr)
     print_note("")
-    _print_or_save(options, found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS])
+    added = ["account_row", "account_rank"]
+    if options.person_name:
+        added += ["account_status", "name_match"]
+    _print_or_save(options, found.people, [*added, *_SEARCH_COLUMNS])
     if options.accounts is None:
-        print_note("--accounts FILE writes the companies with their status to a file.")
+        print_note("--accounts FILE writes the table's rows with their status to a file.")
     else:
         _save_table(found.accounts, options.accounts)
 
@@ -366,11 +369,13 @@ COMMANDS: Final = (
             "--company-id COLUMN": "the column with the service's company ids",
             "--company-profnet-url COLUMN": "the column with companies' profile URLs",
             "--company-name COLUMN": "the column with company names",
+            "--person-name COLUMN": "the column with people's names, or two with first and last "
+            "names; finds these people",
             "--account-columns COLUMN": "columns of the file to add to the people, such as owner",
             "--per-company N": "the maximum number of people per company",
             "--split-by FILTER": "order by this filter's values, not by --person-seniorities",
             **_ALL,
-            "--accounts FILE": "write the companies with their status to a file, as with --out",
+            "--accounts FILE": "write the table's rows with their status to a file, as with --out",
             **_OUT,
         },
         details="The order of --person-seniorities decides who is found first. Without a column's "

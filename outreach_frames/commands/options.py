@@ -244,6 +244,8 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
         help_text = (values or known.note).replace("%", "%%")
         value = "" if known.type == "boolean" else " VALUE"
         usage = f"--{known.name.replace('_', '-')}{value}"
+        if usage.partition(" ")[0] in parser._option_string_actions:
+            continue  # find-people takes this filter from a column
         _add_option(groups[known.group], usage, help_text, hints[known.name], None)
 
 

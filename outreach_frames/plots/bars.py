@@ -15,8 +15,6 @@ from outreach_frames.plots.labels import (
     share_decimals,
     share_text,
     share_tick,
-    short_name,
-    unique_names,
 )
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ def plot_bars(
         number = partial(share_text, decimals=share_decimals(values[:shown].ravel().tolist()))
     bars = pd.DataFrame(
         {
-            "name": unique_names(table.index[:shown]),
+            "name": canvas.names_that_fit(axes, table.index[:shown]),
             "text": texts[:shown] if texts else "",
             "color": colors[:shown] if colors else canvas.BLUE,
         }
@@ -89,7 +87,7 @@ def plot_bars(
     axes.yaxis.update_units(names)
     positions = np.asarray(axes.convert_yunits(names))
     height = _BAR_SHARE / series
-    for column, name in enumerate(table.columns):
+    for column, name in enumerate(canvas.names_that_fit(axes, table.columns)):
         lengths = values[bars.index, column]
         style = canvas.series_style(axes, column)
         if series == 1:
@@ -98,14 +96,12 @@ def plot_bars(
             positions + _BAR_SHARE / 2 - height * (column + 0.5),
             lengths,
             height=height,
-            label=short_name(name),
+            label=name,
             **style,
         )
         if has_numbers:
             numbers = bars["text"].tolist() if texts else [number(length) for length in lengths]
             axes.bar_label(drawn, numbers, padding=3, color=canvas.text_color(axes))
-    if series > 1:
-        axes.legend()
     # A few bars would be too thick without free space above and below.
     free = max(_MIN_ROWS - shown, 0) / 2 + 0.6
     right = 0 if np.nan_to_num(values).any() else 1
@@ -113,6 +109,8 @@ def plot_bars(
     # Constrained layout has room for numbers at the right, but not between bars and names.
     axes.margins(x=0.5 if np.nanmin(values) < 0 else 0.1, y=0)
     axes.autoscale_view()
+    if series > 1:
+        canvas.legend_above_bars(axes)
     axes.tick_params(axis="y", length=0)
     canvas.number_axis(axes.xaxis, share_tick if is_share else number, whole=not is_share)
     notes = [note] if note else []

@@ -21,6 +21,7 @@ from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import largest_first, plot_bars
+from outreach_frames.plots.canvas import HasPeople
 from outreach_frames.plots.labels import (
     MINUS,
     NOT_GIVEN,
@@ -30,7 +31,7 @@ from outreach_frames.plots.labels import (
     signed_text,
 )
 from outreach_frames.tables.column_checks import require_columns, to_numbers
-from outreach_frames.tables.interchange import is_frame
+from outreach_frames.tables.interchange import FrameLike, is_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ _CHANGE_INPUT: Final = "the result of compare_people, or its .headcount"
 
 
 def headcount(
-    data: canvas.PeopleLike,
+    data: FrameLike | HasPeople,
     *,
     level: Level = "department",
     department: str | None = None,
@@ -155,8 +156,8 @@ def headcount(
 
 
 def companies(
-    data: canvas.PeopleLike,
-    department: str = "engineering_technical",
+    data: FrameLike | HasPeople,
+    department: str | None = None,
     *,
     share: bool = False,
     top: int = 20,
@@ -169,8 +170,9 @@ def companies(
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`, or the result of `find_people`), companies (`companies()`) or a
         tidy headcount (`headcount()`).
-    department : str
-        The department that ranks the companies.
+    department : str, optional
+        The department that ranks the companies, such as "legal"; by default
+        "engineering_technical". The axis label notes if it is the default.
     share : bool
         Show the department's share of each company's people, as in `df.outreach.headcount`, not
         its headcount.
@@ -202,12 +204,18 @@ def companies(
     >>> of.plots.companies(people, "legal", share=True).get_xlabel()
     "Share of the company's people"
     """
-    check_choice("department", department, spec.DEPARTMENTS)
+    check_optional_choice("department", department, spec.DEPARTMENTS)
+    notes = []
+    if department is None:
+        department = "engineering_technical"
+        notes = [f"{readable(department)} is the default. Pass department= to choose another."]
     tidy = _tidy(data, "department")
     rows = tidy[tidy["department"] == department].set_index("company")
     value = "share" if share else "people"
     known = rows[[value]].dropna()
-    unknown = plural(len(rows) - len(known), "company", "companies")
+    if len(known) < len(rows):
+        unknown = plural(len(rows) - len(known), "company", "companies")
+        notes.append(f"Not shown: {unknown} without a known {'share' if share else 'headcount'}")
     return plot_bars(
         ax,
         largest_first(known),
@@ -217,9 +225,7 @@ def companies(
         rows="companies",
         number=share_text if share else count_text,
         summed=not share,
-        note=f"Not shown: {unknown} without a known {'share' if share else 'headcount'}"
-        if len(known) < len(rows)
-        else "",
+        note="\n".join(notes),
     )
 
 
@@ -311,7 +317,7 @@ def headcount_change(
     return axes
 
 
-def _tidy(data: canvas.PeopleLike, level: Level) -> pd.DataFrame:
+def _tidy(data: FrameLike | HasPeople, level: Level) -> pd.DataFrame:
     """Convert people or companies to a tidy headcount; return a tidy headcount unchanged."""
     data = canvas.check_frame(data)
     tidy = data if set(data.columns) >= _TIDY else headcount_table(data, level)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from os.path import commonprefix
 from typing import Final
 
 from outreach_frames.common.arguments import is_missing
@@ -12,8 +13,9 @@ from outreach_frames.common.text import numbered
 
 NOT_GIVEN: Final = "not given"
 MINUS: Final = "\N{MINUS SIGN}"
+_MIN_NAME: Final = 6
 _MAX_NAME: Final = 36
-_MAX_LONG: Final = 72
+_MAX_LONG: Final = 120
 
 
 def count_text(value: float) -> str:
@@ -77,21 +79,45 @@ def short_name(name: object, most: int = _MAX_NAME) -> str:
     >>> short_name("Engineering and agricultural machinery of Northern Europe, Germany")
     'Engineering and ag…n Europe, Germany'
     """
-    text = "" if is_missing(name) else str(name)
-    text = " ".join(text.split())
-    text = "".join(mark for mark in text if unicodedata.category(mark)[0] != "C")
-    if len(text) > most:
-        text = f"{text[: most // 2]}…{text[1 - most // 2 :]}"
-    # Matplotlib would read text between two dollar signs as a formula.
-    text = text.replace("$", r"\$") if text.count("$") > 1 else text
-    return text or NOT_GIVEN
+    return _escape(_cut(_single_line(name), most))
 
 
-def unique_names(names: Iterable[object]) -> list[str]:
-    """Return short names; a repeated name gets a number that makes it unique.
+def unique_names(names: Iterable[object], width: Callable[[str], float], most: float) -> list[str]:
+    r"""Return names whose `width` is at most `most`; different names stay different.
 
-    Names are cut less if that keeps different names apart.
+    Names that would be cut to the same text have a second line that starts with the difference;
+    a repeated name gets a number.
+
+    >>> unique_names(["Acme Norway Holding", "Acme Sweden Holding", "Ivory", "Ivory"], len, 9)
+    ['Acme\nNorw…ing', 'Acme\nSwed…ing', 'Ivory', 'Ivory (2)']
     """
-    whole = list(names)
-    short, longer = ([short_name(name, most) for name in whole] for most in (_MAX_NAME, _MAX_LONG))
-    return numbered(longer if len(set(longer)) > len(set(short)) else short)
+
+    def fit(text: str) -> str:
+        length = len(text)
+        while length > _MIN_NAME and width(_cut(text, length)) > most:
+            length -= 1
+        return _cut(text, length)
+
+    whole = [_cut(_single_line(name), _MAX_LONG) for name in names]
+    labels = [fit(text) for text in whole]
+    for label in {label for label in labels if labels.count(label) > 1} - set(whole):
+        rows = [row for row, other in enumerate(labels) if other == label]
+        start = commonprefix([whole[row] for row in rows])  # noqa: RUF071 - these are not paths
+        start = start[: start.rfind(" ") + 1] or start
+        for row in rows:
+            labels[row] = f"{fit(start.strip())}\n{fit(whole[row][len(start) :])}".strip()
+    return numbered(map(_escape, labels))
+
+
+def _single_line(name: object) -> str:
+    text = "" if is_missing(name) else " ".join(str(name).split())
+    return "".join(mark for mark in text if unicodedata.category(mark)[0] != "C") or NOT_GIVEN
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[1 - most // 2 :]}"
+
+
+def _escape(text: str) -> str:
+    """Escape dollar signs, because matplotlib would read text between two of them as a formula."""
+    return text.replace("$", r"\$") if text.count("$") > 1 else text

@@ -17,12 +17,14 @@ from outreach_frames.common.text import readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import plot_bars
+from outreach_frames.plots.canvas import HasPeople
 from outreach_frames.plots.labels import (
     NOT_GIVEN,
     count_text,
     share_text,
     short_name,
 )
+from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +38,7 @@ _MIN_FOR_MEDIAN: Final = 5
 
 
 def segments(
-    data: canvas.PeopleLike,
+    data: FrameLike | HasPeople,
     *,
     by: str | Sequence[str] | None = None,
     value: str = "people",

@@ -20,7 +20,6 @@ from outreach_frames.plots.labels import (
     count_text,
     share_decimals,
     share_text,
-    unique_names,
 )
 from outreach_frames.tables.column_checks import require_columns
 from outreach_frames.tables.interchange import FrameLike, is_frame
@@ -35,7 +34,9 @@ _MAX_STATUSES: Final = 20
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_finished")
 # Sum the days by week if there are more than this.
 _MAX_BARS: Final = 90
-_MAX_TICKS: Final = 8
+# Round dates have gaps of one week or more if there are more bars than this.
+_MAX_LABELLED: Final = 24
+_MAX_TICKS: Final = 7
 _CAPACITY_INPUT: Final = "the table that sending_capacity returns"
 
 
@@ -206,7 +207,7 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, top
     others = table.iloc[top:]
     emails = table.iloc[:top].to_numpy(dtype=float)
     below = np.zeros(len(dates))
-    for row, name in enumerate(unique_names(table.index[:top])):
+    for row, name in enumerate(canvas.names_that_fit(axes, table.index[:top])):
         style = canvas.series_style(axes, row)
         axes.bar(dates, emails[row], 0.8 * step, bottom=below, label=name, **style)
         below = below + emails[row]
@@ -214,20 +215,17 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, top
         name, color = f"other ({len(others):,})", canvas.OTHER_COLOR
         sums = others.sum().to_numpy(dtype=float)
         axes.bar(dates, sums, 0.8 * step, bottom=below, label=name, color=color)
-    # The bars and the line end below the legend, whose height is a share of theirs.
-    legend = 0.1 + 0.08 * (len(axes.get_legend_handles_labels()[0]) // 2 + 1)
     last = dates[dates <= mdates.date2num(last_start)].max()
     if last < dates.max():
-        place, color = last + step / 2, canvas.text_color(axes)
-        height = 1 / (1 + legend)
-        axes.axvline(
-            place, 0, height, color=color, linestyle="--", linewidth=1, label="all leads started"
-        )
-    axes.margins(x=0.02, y=legend)
-    axes.legend(ncols=2)
+        marked, color = [last + step / 2] * 2, canvas.text_color(axes)
+        line = {"color": color, "linestyle": "--", "linewidth": 1}
+        axes.plot(marked, [0, table.sum().max()], label="all leads started", **line)
+    axes.margins(x=0.02)
+    canvas.legend_above_bars(axes)
     canvas.number_axis(axes.yaxis)
-    # Label each bar, or round dates if there are more bars than labels fit.
-    few = FixedLocator(dates.tolist()) if len(dates) <= _MAX_TICKS else None
+    # Label each bar, or each second bar and so on, or round dates if there are many bars.
+    step_of_labels = int(np.ceil((np.ptp(dates) / step + 1) / canvas.max_ticks(axes, "23 Nov")))
+    few = FixedLocator(dates[::step_of_labels].tolist()) if len(dates) <= _MAX_LABELLED else None
     locator = few or mdates.AutoDateLocator(minticks=3, maxticks=_MAX_TICKS)
     # The title has the year.
     concise = mdates.ConciseDateFormatter(locator, show_offset=False)

@@ -8,9 +8,8 @@ from outreach_frames.common.arguments import ListOfText
 
 
 class FindPeopleFilters(TypedDict, total=False):
-    """All filters but company_names, company_ids, company_domains and company_profnet_urls."""
+    """All filters but those that `find_people` sets from its table."""
 
-    person_name: str | None
     person_titles: ListOfText | None
     person_title_exact_match: bool | None
     person_seniorities: ListOfText | None
@@ -41,6 +40,7 @@ class FindPeopleFilters(TypedDict, total=False):
 class PeopleFilters(FindPeopleFilters, total=False):
     """The filters of a people search; `filters()` lists their known values."""
 
+    person_name: str | None
     company_names: ListOfText | None
     company_ids: ListOfText | None
     company_domains: ListOfText | None

@@ -40,7 +40,12 @@ _USUAL_NAMES: Final = {
     "domain": r"(?:account|company|organi[sz]ation)?(?:domain|homepage|url|web|website)"
     r"(?:address|link|name|url)?\d*",
     "company_name": "(?:account|company|employer|organi[sz]ation)(?:name)?",
+    "person_name": "(?:attendee|contact|full|person)?name",
+    "first_name": "firstname|givenname|vorname",
+    "last_name": "lastname|surname|familyname|nachname|familienname",
 }
+# Names that count where the table has none of `_USUAL_NAMES`.
+_FURTHER_NAMES: Final = {"company_name": "firma|firmenname|unternehmen"}
 # For suggestions: a pattern of a word in the names of each identifier's columns, and words in the
 # names of other columns, such as other people's addresses.
 _NAMES: Final = {
@@ -69,13 +74,18 @@ def usual_names(kind: str, names: Iterable[Any]) -> list[Any]:
     >>> usual_names("domain", ["Website URL", "Company Domain Name", "domain"])
     ['domain']
     """
-    usual = [name for name in dict.fromkeys(names) if name == kind or _is_usual(kind, name)]
-    return [kind] if kind in usual else usual
+    distinct = [*dict.fromkeys(names)]
+    if kind in distinct:
+        return [kind]
+    usual = [name for name in distinct if _has_form(_USUAL_NAMES[kind], name)]
+    further = _FURTHER_NAMES.get(kind, "")
+    return usual or [name for name in distinct if _has_form(further, name)]
 
 
-def _is_usual(kind: str, name: object) -> bool:
+def _has_form(pattern: str, name: object) -> bool:
+    """Return whether a name has the form of a pattern, whatever its case and punctuation."""
     letters = filter(str.isalnum, unicodedata.normalize("NFKC", str(name)).casefold())
-    return re.fullmatch(_USUAL_NAMES[kind], "".join(letters)) is not None
+    return re.fullmatch(pattern or "(?!)", "".join(letters)) is not None
 
 
 def find_profile_urls(names: Iterable[Any], values: Callable[[Any], Iterable[Any]]) -> str | None:

@@ -76,7 +76,10 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("matched_seniority", note="first of person_seniorities that the person matches"),
         ),
         "accounts": (
-            Field("account_status", note="found, nobody, invalid, duplicate_in_frame or missing"),
+            Field(
+                "account_status",
+                note="found, several, similar, nobody, invalid, duplicate_in_frame or missing",
+            ),
             Field("account_people", "integer", note="number of people found at the account"),
             Field("account_total", "integer", note="number of matching people at the account"),
             Field("account_company_id", note="first person's company id"),

@@ -759,7 +759,10 @@ def test_pages_without_a_total_are_read(sizes: dict[str, int], most: int | None)
         ({"domain": "site", "per_company": 0}, "per_company=0"),
         ({"domain": "site", "per_company": True}, "whole number"),
         ({"domain": "site", "split_by": "person_seniorities"}, "needs values to split by"),
-        ({"domain": "site", "split_by": "person_name", "person_name": "A"}, "list of values"),
+        (
+            {"domain": "site", "split_by": "person_name", "filters": {"person_name": "A"}},
+            "list of values",
+        ),
         ({"domain": "site", "person_title": ["CEO"]}, "person_titles"),
         ({"domain": "site", "headcount": "some"}, "headcount"),
     ],

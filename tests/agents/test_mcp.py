@@ -44,6 +44,12 @@ def test_tools_are_made_from_signatures(agent: Agent) -> None:
     assert {known.name for known in spec.FILTERS} <= properties.keys()
     assert properties["limit"]["default"] == 1000
     assert {"type": "array", "items": {"type": "string"}} in properties["person_titles"]["anyOf"]
+    # A filter elsewhere, but one or two columns here.
+    columns = tools["find_people"].input_schema["properties"]["person_name"]["anyOf"]
+    assert columns[0]["anyOf"] == [
+        {"type": "string"},
+        {"type": "array", "items": {"type": "string"}},
+    ]
     for name, tool in tools.items():
         hidden = {"client", "progress", "dtype_backend", "cache", "fields", "frame"}
         assert not hidden & tool.input_schema["properties"].keys(), name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -77,6 +77,13 @@ def test_companies_are_ranked_by_a_department(people: pd.DataFrame, share: bool)
     assert ("together" in axes.get_xlabel()) is not share
 
 
+def test_the_default_department_is_named(people: pd.DataFrame) -> None:
+    """Only a department that the caller did not choose is called the default."""
+    note = "Engineering is the default. Pass department= to choose another."
+    assert note in of.plots.companies(people).get_xlabel()
+    assert "default" not in of.plots.companies(people, "engineering_technical").get_xlabel()
+
+
 def test_companies_with_the_same_name_are_separate() -> None:
     """Companies with the same name are counted separately, and have distinct labels."""
     table = tidy(
@@ -139,6 +146,21 @@ def test_companies_side_by_side(people: pd.DataFrame) -> None:
     # So many numbers would overlap; a few have room.
     assert not numbers(axes)
     assert len(numbers(of.plots.headcount(people, company=names[:2], top=5))) == 10
+
+
+@pytest.mark.parametrize("size", [(5, 4), (8, 5), (14, 6)])
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_the_legend_of_six_companies_covers_no_bar(
+    size: tuple[float, float], layout: Literal["constrained"] | None
+) -> None:
+    """The legend of six companies stands above all bars, and within the figure."""
+    axes = plt.figure(figsize=size, layout=layout).gca()
+    of.plots.headcount(frames.companies(6), company=frames.names(6), share=True, ax=axes)
+    axes.figure.draw_without_rendering()
+    legend = axes.get_legend().get_window_extent()
+    assert max(patch.get_window_extent().y1 for patch in axes.patches) < legend.y0
+    assert legend.x0 >= 0
+    assert legend.y1 <= axes.title.get_window_extent().y0 + 1
 
 
 @pytest.mark.parametrize("total", [None, "legal"])
