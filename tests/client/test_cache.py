@@ -83,26 +83,6 @@ def test_a_second_read_costs_no_request(
     assert len(service.requests) == 3
 
 
-def test_every_reading_endpoint_has_a_lifetime_and_no_writing_one() -> None:
-    """Reads are cached for a minute or an hour; writes never are."""
-    assert {endpoint.name for endpoint in spec.ENDPOINTS} - set(LIFETIMES) == {
-        spec.ADD_LEADS.name,
-        spec.UPDATE_MAILBOX.name,
-    }
-    assert set(LIFETIMES.values()) == {60, 3600}
-
-
-def test_a_response_expires(service: Service, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After its lifetime, a response is requested again."""
-    lifetimes = {**LIFETIMES, spec.LIST_SEQUENCES.name: 0.2}
-    monkeypatch.setattr("outreach_frames.client.session.LIFETIMES", lifetimes)
-    with connected(service, cache=file) as client:
-        first = client._session.read(spec.LIST_SEQUENCES)
-        assert client._session.read(spec.LIST_SEQUENCES) == first
-        time.sleep(0.25)
-        assert client._session.read(spec.LIST_SEQUENCES) != first
-
-
 def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
     """If the first page of a list has expired, all pages are requested again and replaced."""
     link = {"next": {"href": "/sequences?page[after]=a"}}

@@ -26,7 +26,6 @@ from outreach_frames.errors import (
     InvalidInputError,
     InvalidResponseError,
     NotFoundError,
-    OutreachError,
     RateLimitedError,
     ServerError,
     ServiceError,
@@ -450,49 +449,10 @@ def test_a_base_path_is_kept(base_path: str, end: str) -> None:
     assert service.targets == [f"{base_path}/sequences"]
 
 
-def test_a_closed_client_is_an_error() -> None:
-    """Closing twice is allowed; using a closed client is an error."""
-    client = Client("http://localhost:1", TOKEN, cache=None)
-    client.close()
-    client.close()
-    assert client.closed
-    with pytest.raises(OutreachError, match="closed"):
-        client._session.read(spec.LIST_SEQUENCES)
-    with pytest.raises(OutreachError, match="closed"):
-        next(client._session.read_pages(spec.LIST_SEQUENCES))
-
-
 def page(ids: list[str], link: Any = ...) -> Reply:
     """Respond with a page of sequences and a link to the next page."""
     following = {} if link is ... else {"next": link}
     return json({"sequences": [{"id": one} for one in ids], "_links": following})
-
-
-@pytest.mark.parametrize("base_path", ["", "/api/v1"])
-@pytest.mark.parametrize(
-    "href",
-    [
-        "{url}/sequences?page[after]=a",
-        "{base}/sequences?page[after]=a",
-        "/sequences?page[after]=a",
-        "sequences?page[after]=a",
-        "?page[after]=a",
-    ],
-)
-def test_links_are_followed_in_every_style(base_path: str, href: str) -> None:
-    """A link works with or without the base path, the host or a path."""
-    replies: list[Reply] = [page(["b"])]
-    with scripted(lambda _: replies.pop(0), base_path=base_path) as service:
-        replies.insert(0, page(["a"], {"href": href.format(url=service.url, base=base_path)}))
-        with connected(service) as client:
-            pages = list(
-                client._session.read_pages(spec.LIST_SEQUENCES, query={"status": "active"})
-            )
-    assert [one["sequences"][0]["id"] for one in pages] == ["a", "b"]
-    assert service.targets == [
-        f"{base_path}/sequences?status=active",
-        f"{base_path}/sequences?page%5Bafter%5D=a",
-    ]
 
 
 MISSING: list[Any] = [None, {}, "", {"href": None}, {"href": ""}]

@@ -33,13 +33,6 @@ class TestWhen:
         """Return the statuses of several equal requests."""
         return [api.get("/mailboxes").status_code for _ in range(requests_)]
 
-    def test_always(self, api: Api) -> None:
-        """A fault named without options affects every request until the faults are replaced."""
-        api.sandbox.faults = "server_error"
-        assert self.statuses(api) == [500] * 6
-        api.sandbox.faults = None
-        assert self.statuses(api) == [200] * 6
-
     def test_after_and_times(self, api: Api) -> None:
         """A fault starts after `after` requests and ends after `times` affected ones."""
         api.sandbox.faults = [{"kind": "unavailable", "after": 2, "times": 3}]
@@ -61,13 +54,6 @@ class TestWhen:
         assert 10 < seen[0].count(500) < 50
         api.sandbox.faults = Fault("server_error", probability=0.0)
         assert self.statuses(api) == [200] * 6
-
-    def test_several(self, api: Api) -> None:
-        """Several faults can affect one request."""
-        api.sandbox.faults = ["retry_after", {"kind": "errors", "endpoint": "search_people"}]
-        response = api.search()
-        assert response.headers["Retry-After"] == "1"
-        assert response.json()["_errors"]
 
     def test_token_comes_first(self) -> None:
         """Faults passed to `serve` are active at once; a wrong token does not count for one."""

@@ -150,15 +150,6 @@ class TestUnprocessable:
         """Every error code has a sequence that causes only this code."""
         assert self.codes(api, code, [new_lead()]) == [code]
 
-    def test_several_at_once(self, api: Api) -> None:
-        """A response has all error codes that apply."""
-        assert self.codes(api, "several_errors", [new_lead()]) == [
-            "invalid_sequence_status",
-            "missing_feature_dialer",
-            "missing_lead_field",
-            "other_validation_error",
-        ]
-
     @pytest.mark.parametrize("status", spec.SEQUENCE_STATUSES)
     def test_statuses(self, api: Api, status: str) -> None:
         """Only active and paused sequences accept leads."""
@@ -243,15 +234,6 @@ class TestResult:
             name: [lead for lead in leads if all(lead.values())] for name, leads in known.items()
         }
 
-    def test_added(self, api: Api, open_id: str) -> None:
-        """New leads are added in order, and the result has all documented fields."""
-        leads = [new_lead(), new_lead(email=None), new_lead(profnet_url=None)]
-        result = api.add(open_id, leads).json()
-        assert list(result) == [field.name for field in spec.ADD_LEADS_RESULT]
-        assert (result["total"], result["total_added_to_sequence"]) == (3, 3)
-        assert lists(result) == {}
-        assert identifiers(api.sandbox, open_id)[-3:] == [reference(lead) for lead in leads]
-
     @pytest.mark.parametrize("name", sorted(spec.CHECK_OVERRIDES))
     def test_skipped(self, api: Api, open_id: str, name: str) -> None:
         """A lead that a check skips is in the check's list, with its identifiers unchanged."""
@@ -296,19 +278,6 @@ class TestResult:
             result = api.add(open_id, [sent]).json()
             assert lists(result) == {"already_in_sequence_and_skipped": [reference(sent)]}
         assert api.sandbox.leads(open_id) == stored
-
-    def test_leads_in_other_sequences(self, api: Api, sandbox: Sandbox) -> None:
-        """Other sequences skip a lead of an active or paused sequence unless overridden."""
-        lead = new_lead()
-        api.add(sandbox.sequence_ids["paused"], [lead])
-        open_id = sandbox.sequence_ids["conditional_email"]
-        name = "in_other_active_sequences_and_skipped"
-        assert lists(api.add(open_id, [lead]).json()) == {name: [lead]}
-        overrides = {spec.CHECK_OVERRIDES[name]: True}
-        assert (
-            api.add(open_id, [{**lead, "overrides": overrides}]).json()["total_added_to_sequence"]
-            == 1
-        )
 
     def test_first_check_wins(self, api: Api, sandbox: Sandbox, open_id: str) -> None:
         """A lead that several checks skip is only in the first list of the result."""

@@ -74,14 +74,6 @@ def test_every_example_fits_its_schema() -> None:
         assert problems(place["example"], place["schema"]) == []
 
 
-def test_schemas_reject_invalid_responses() -> None:
-    """A response with a wrong type or a missing required field does not fit its schema."""
-    person = {"object": "person_search_result", "results": [{"id": 7}], "_pagination": {}}
-    schema = {"$ref": "#/components/schemas/PeopleSearchResult"}
-    assert problems(person, schema) == ["['results', 0, 'id']: 7 is not of type \"string\""]
-    assert problems({"object": "person_search_result"}, schema) != []
-
-
 @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_operations_agree_with_spec(endpoint: spec.Endpoint) -> None:
     """Each operation has the parameters, body, result and errors of spec and of the sandbox."""

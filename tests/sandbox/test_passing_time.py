@@ -31,18 +31,6 @@ def everybody(sandbox: Sandbox, **filters: Any) -> list[Person]:
                 return found
 
 
-def test_the_seed_determines_the_changes() -> None:
-    """The same seed and days give the same people, and other days give others."""
-    worlds = []
-    for days in ((30, 30), (30, 30), (60,)):
-        with serve(people=PEOPLE, seed=5) as sandbox:
-            assert sandbox.today == date(2026, 11, 2)
-            assert [sandbox.advance(days=each) for each in days][-1] == date(2027, 1, 1)
-            worlds.append(everybody(sandbox))
-    assert worlds[0] == worlds[1]
-    assert worlds[0] != worlds[2]
-
-
 def test_remaining_people_keep_their_identity() -> None:
     """Some people leave, some join, few change jobs; the others keep id, URL, name and order."""
     with serve(people=PEOPLE, seed=5) as sandbox:
