@@ -195,7 +195,7 @@ def test_a_gzip_bomb_is_an_error() -> None:
     assert peak < 1.5 * limit
 
 
-@pytest.mark.parametrize("unit", [b"{}", b"1", b'"a"', b"[[[[[[[[]]]]]]]]"])
+@pytest.mark.parametrize("unit", [b"{}", b"[[[[[[[[]]]]]]]]"])
 def test_a_response_of_too_many_values_is_not_parsed(unit: bytes) -> None:
     """A body with too many values is an error, because they need far more memory as objects."""
     body = b'{"sequences": [%b]}' % b",".join([unit] * response_module.MAX_VALUES)

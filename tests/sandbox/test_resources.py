@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from itertools import combinations
 from typing import Any
 from urllib.parse import quote
@@ -65,17 +64,6 @@ def test_values_that_no_item_has(api: Api, endpoint: spec.Endpoint) -> None:
 class TestSequences:
     """GET /sequences."""
 
-    def test_fields(self, api: Api) -> None:
-        """There are more than 40 sequences of several users, two or more of each status."""
-        found = read_all(api, spec.LIST_SEQUENCES)
-        assert len(found) > 40
-        assert len({each["created_by_user_id"] for each in found}) == 6
-        assert len({each["name"] for each in found}) == len(found)
-        assert all(each["created_at"] < each["updated_at"] for each in found)
-        statuses = Counter(each["status"] for each in found)
-        assert statuses.keys() == spec.SEQUENCE_STATUSES.keys()
-        assert min(statuses.values()) >= 2
-
     def test_cursor_of_another_status(self, api: Api) -> None:
         """A cursor keeps its place even if the filter excludes its item."""
         found = read_all(api, spec.LIST_SEQUENCES)
@@ -92,15 +80,6 @@ class TestMailboxes:
     def all(self, api: Api) -> list[dict[str, Any]]:
         """Return all mailboxes."""
         return read_all(api, spec.LIST_MAILBOXES)
-
-    def test_fields(self, api: Api) -> None:
-        """There are more than 24 mailboxes of each status and provider, each with a self link."""
-        found = self.all(api)
-        assert len(found) > 24
-        assert len({each["email"] for each in found}) == len(found)
-        assert all(set(each["_links"]) == {"self"} for each in found)
-        assert {each["status"] for each in found} == set(spec.MAILBOX_STATUSES)
-        assert {each["email_provider"] for each in found} == set(spec.EMAIL_PROVIDERS)
 
     @pytest.mark.parametrize("limit", [0, 37, 1000])
     def test_update(self, api: Api, limit: int) -> None:
@@ -188,20 +167,6 @@ class TestContacts:
         assert refused(api.get(f"/contacts/email/{quote(email, safe='')}"), 404)
 
 
-class TestLeadLists:
-    """GET /lead-lists/{id}."""
-
-    def test_every_type_and_status(self, api: Api) -> None:
-        """Every type and status occurs, and one list has errors."""
-        found = [api.get(f"/lead-lists/{each}").json() for each in api.sandbox.lead_list_ids]
-        assert {each["type"] for each in found} == set(spec.LEAD_LIST_TYPES)
-        assert {each["status"] for each in found} == set(spec.LEAD_LIST_STATUSES)
-        assert sum("_errors" in each for each in found) == 1
-        assert any(each["leads"] == [] for each in found)
-        shapes = {frozenset(lead) for each in found for lead in each["leads"]}
-        assert len(shapes) > 8
-
-
 class TestPeopleSearch:
     """POST /people/search: request bodies, pages and errors."""
 
@@ -217,12 +182,6 @@ class TestPeopleSearch:
             "total": PEOPLE,
         }
         assert set(response) == {field.name for field in spec.PEOPLE_SEARCH_RESULT} - {"_errors"}
-
-    def test_nobody(self, api: Api) -> None:
-        """A search without matches has no results and no pages."""
-        response = api.search(person_name="zzzzzz").json()
-        assert response["results"] == []
-        assert response["_pagination"] == {"page": 1, "page_size": 5, "total_pages": 0, "total": 0}
 
     @pytest.mark.parametrize(
         "body", [{"page": 2**63}, {"page": 1e300}, {"page": True}, {"person_name": None}]
