@@ -22,7 +22,6 @@ from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
     ConfigurationError,
-    ConnectionFailedError,
     InvalidInputError,
     InvalidResponseError,
     NotFoundError,
@@ -540,21 +539,3 @@ def test_the_network_name_is_translated() -> None:
         "duplicate_profnet_urls": ["bluebook_url"],
         "in_exclusion_list_and_skipped": [{"email": None, "profnet_url": '"bluebook_url": x'}],
     }
-
-
-REFUSED_BY: list[tuple[Callable[[str], dict[str, Any]], str]] = [
-    (lambda url: {"base_url": url.replace("http", "https")}, "No secure connection to https://127"),
-    (lambda url: {"proxies": {"https": url}}, "The proxy refuses the connection to https://api."),
-]
-
-
-@pytest.mark.parametrize(("options", "sentence"), REFUSED_BY)
-def test_messages_tell_proxies_and_certificates_apart(
-    options: Callable[[str], dict[str, Any]], sentence: str
-) -> None:
-    """The message says whether the proxy or the encryption prevents the connection."""
-    with scripted(lambda _: json({}, 407)) as service:
-        used = {"base_url": "https://api.example.com", **options(service.url)}
-        with Client(api_key="token", cache=None, backoff=0, **used) as client:
-            with pytest.raises(ConnectionFailedError, match=f"^{sentence}"):
-                client._session.read(spec.LIST_SEQUENCES)

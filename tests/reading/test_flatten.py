@@ -301,12 +301,6 @@ def test_half_a_surrogate_pair_is_kept_as_its_escape():
     assert frame.loc[0, r"z\udc00"] == "\U0001f600"
 
 
-def test_the_last_of_a_repeated_key_counts():
-    """The last value of a repeated key is used, as in Python's json."""
-    sent = b'{"results":[{"name":"a","name":"b"}],"_pagination":{}}'
-    assert people_frame([read_people_page(sent)]).loc[0, "name"] == "b"
-
-
 @pytest.mark.parametrize("wrap", [b"\xef\xbb\xbf%b", b"\n %b\r\n", b"%b"])
 def test_white_space_and_a_byte_order_mark_do_not_matter(wrap):
     """A byte order mark and whitespace around or inside the JSON are ignored."""

@@ -206,16 +206,6 @@ def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_pat
             assert len(service.requests) == before + 1
 
 
-def test_a_value_like_no_known_value_is_named() -> None:
-    """An unknown value is named also if it resembles no known value and people match."""
-    with (
-        scripted(as_sandbox(service_of(3))) as service,
-        of.connect(service.url, "token", cache=None),
-    ):
-        with pytest.warns(OutreachWarning, match="not known.*'Grand Vizier'. Call"):
-            of.search_people(person_seniorities=["vp", "Grand Vizier"])
-
-
 FUNCTIONS: list[Callable[..., object]] = [
     of.search_people,
     of.count_people,

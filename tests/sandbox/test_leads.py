@@ -212,12 +212,6 @@ class TestUnprocessable:
         assert self.codes(api, "accepts_any", [new_lead()], settings=settings(good.upper())) == []
         assert self.codes(api, "mailbox_unusable", [new_lead()], settings=settings(good)) == []
 
-    @pytest.mark.parametrize("distribution", [{}, {"leads_distribution": "sequence_senders"}])
-    def test_ignored_mailboxes(self, api: Api, distribution: dict[str, str]) -> None:
-        """Mailboxes without `custom_mailboxes` are ignored, even unknown ones."""
-        settings = {**distribution, "mailboxes": ["nobody@example.com"]}
-        assert self.codes(api, "accepts_any", [new_lead()], settings=settings) == []
-
 
 class TestResult:
     """The outcome of each lead."""
@@ -308,18 +302,6 @@ class TestResult:
             "duplicate_profnet_urls": [other["profnet_url"] + "/"],
         }
         assert identifiers(api.sandbox, open_id)[-2:] == [first, third]
-
-    def test_duplicate_of_a_skipped_lead(self, api: Api, open_id: str) -> None:
-        """A duplicate of a skipped lead is listed as a duplicate, even with an override."""
-        known = self.known(api.sandbox)["in_exclusion_list_and_skipped"][0]
-        leads = [known, {**known, "overrides": {"ignore_exclusion_list": True}}]
-        result = api.add(open_id, leads).json()
-        assert result["total_added_to_sequence"] == 0
-        assert lists(result) == {
-            "duplicate_emails": [known["email"]],
-            "duplicate_profnet_urls": [known["profnet_url"]],
-            "in_exclusion_list_and_skipped": [known],
-        }
 
 
 def test_parallel_requests_add_a_lead_once(api: Api, sandbox: Sandbox, open_id: str) -> None:

@@ -105,18 +105,6 @@ def test_searches_find_the_changed_people() -> None:
         assert left["id"] not in {person["id"] for person in named}
 
 
-def test_time_continues_from_the_later_world() -> None:
-    """The events, rates and date of one `advance` are the start of the next."""
-    path = "/contacts/email/a@x.example"
-    with serve(people=PEOPLE, seed=5) as sandbox, Api(sandbox) as api:
-        api.add(sandbox.sequence_ids["needs_email"], [{"email": "a@x.example"}])
-        sandbox.set_response_rates(sandbox.sequence_ids["needs_email"], open_rate=0, reply_rate=1)
-        assert sandbox.advance(days=1) == date(2026, 11, 3)
-        assert sandbox.advance(days=30) == date(2026, 12, 3)
-        events = [event["event_type"] for event in api.get(path).json()["recent_activity"]]
-        assert events == ["email_replied", "email_sent"]
-
-
 @pytest.mark.parametrize("days", [0, -1, 3651, 1.5, True, "30"])
 def test_days_are_a_whole_number(days: Any) -> None:
     """An invalid number of days is an error and changes nothing."""

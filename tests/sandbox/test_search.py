@@ -253,13 +253,6 @@ def test_a_domain_can_match_its_whole_group(world: World) -> None:
     assert world.found(dict.fromkeys(SWITCH_NAMES, True)) == set(world.people)
 
 
-def test_all_networks_are_the_networks_of_all_users(world: World) -> None:
-    """The special value matches people in any user's network."""
-    everyone = world.found({"profnet_networks": [spec.ALL_NETWORKS]})
-    assert everyone == world.found({"profnet_networks": VALUES["profnet_networks"](world)})
-    assert 0 < len(everyone) < PEOPLE
-
-
 def test_companies_share_investors_with_other_companies(world: World) -> None:
     """The filter matches people at other companies with a common investor."""
     companies = world.connection.execute("SELECT name, id, investors FROM companies").fetchall()

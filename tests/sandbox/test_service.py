@@ -31,12 +31,6 @@ class TestEveryEndpoint:
             assert refused(response, 401)
             assert response.headers["WWW-Authenticate"] == "Bearer"
 
-    def test_other_methods(self, api: Api) -> None:
-        """A wrong method returns 405 with the right methods."""
-        response = api.send("DELETE", "/mailboxes")
-        assert refused(response, 405)
-        assert "GET" in response.headers["Allow"].split(", ")
-
     @pytest.mark.parametrize(
         ("method", "path", "body"),
         [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -66,14 +65,6 @@ SPICES: dict[str, Callable[[Person], bool]] = {
 def test_difficult_values_occur(people: list[Person], spice: str) -> None:
     """A world of the default size contains some values that are difficult for files and pages."""
     assert 0 < sum(SPICES[spice](person) for person in people) < PEOPLE / 20
-
-
-def test_names_are_written_in_many_scripts(people: list[Person]) -> None:
-    """Names beyond ASCII are common, and their addresses are ASCII."""
-    letters = {unicodedata.name(letter, "") for person in people for letter in person["name"]}
-    for script in ("CJK", "ARABIC", "CYRILLIC", "HANGUL", "GREEK", "WITH ACUTE"):
-        assert any(script in name for name in letters)
-    assert all(person["profnet_url"].isascii() for person in people)
 
 
 def test_a_seed_has_the_world_of_earlier_versions() -> None:
