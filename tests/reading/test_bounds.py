@@ -221,7 +221,6 @@ RESPONSES: dict[str, Callable[[], bytes]] = {
     "distinct members": lambda: results(
         ",".join(f"{{{fields(1_000, name=f'p{n}_')}}}" for n in range(100))
     ),
-    "objects": lambda: results(f"{{{fields(100_000, '{}')}}}"),
     "list": lambda: results(
         '{"experiences":['
         + ",".join(f"{{{fields(1, name=f'm{n}_')}}}" for n in range(150_000))
