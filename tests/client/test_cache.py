@@ -26,7 +26,6 @@ from outreach_frames.client.session import LIFETIMES
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import (
     InvalidResponseError,
-    NotFoundError,
     OutreachWarning,
 )
 from tests import forked
@@ -81,26 +80,6 @@ def test_a_second_read_costs_no_request(
         second = client._session.read(endpoint, **values(endpoint), refresh=True)
         assert client._session.read(endpoint, **values(endpoint)) == second != first
     assert len(service.requests) == 3
-
-
-def test_every_reading_endpoint_has_a_lifetime_and_no_writing_one() -> None:
-    """Reads are cached for a minute or an hour; writes never are."""
-    assert {endpoint.name for endpoint in spec.ENDPOINTS} - set(LIFETIMES) == {
-        spec.ADD_LEADS.name,
-        spec.UPDATE_MAILBOX.name,
-    }
-    assert set(LIFETIMES.values()) == {60, 3600}
-
-
-def test_a_response_expires(service: Service, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After its lifetime, a response is requested again."""
-    lifetimes = {**LIFETIMES, spec.LIST_SEQUENCES.name: 0.2}
-    monkeypatch.setattr("outreach_frames.client.session.LIFETIMES", lifetimes)
-    with connected(service, cache=file) as client:
-        first = client._session.read(spec.LIST_SEQUENCES)
-        assert client._session.read(spec.LIST_SEQUENCES) == first
-        time.sleep(0.25)
-        assert client._session.read(spec.LIST_SEQUENCES) != first
 
 
 def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
@@ -378,17 +357,6 @@ def test_a_locked_file_blocks_nothing(when: str, service: Service, file: Path) -
         other.close()
 
 
-def test_many_threads_on_one_address(service: Service, file: Path) -> None:
-    """32 threads with the same request get valid responses, and one of them is cached."""
-    with connected(service, cache=file, workers=32) as client:
-        read = ordered_map(
-            lambda _: client._session.read(spec.LIST_SEQUENCES), range(96), workers=32
-        )
-        responses = [one["number"] for one in read]
-        assert client._session.read(spec.LIST_SEQUENCES)["number"] in responses
-    assert len(service.requests) <= 32
-
-
 def _use(file: Path, start: Any, complaints: Any) -> None:
     """Open, write, read and forget in a separate process."""
     with warnings.catch_warnings(record=True) as caught:
@@ -545,15 +513,6 @@ def test_contacts_not_found_are_cached_for_a_minute(by: str, is_found: bool, fil
     with closing(sqlite3.connect(file)) as connection:
         (expires,) = connection.execute("SELECT expires FROM answers").fetchone()
     assert (expires > time.time() + 60) == is_found
-
-
-def test_other_missing_resources_are_not_cached(file: Path) -> None:
-    """A missing lead list is requested again, because it may exist a moment later."""
-    with scripted([json({}, 404), json({"leads": [], "id": "1"})]) as service:
-        with closing(Client(service.url, TOKEN, cache=file)) as client:
-            with pytest.raises(NotFoundError):
-                client._session.read(spec.GET_LEAD_LIST, path={"id": "1"})
-            client._session.read(spec.GET_LEAD_LIST, path={"id": "1"})
 
 
 UNDOCUMENTED: dict[str, Any] = {

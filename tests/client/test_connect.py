@@ -193,12 +193,6 @@ def test_a_socks_proxy_names_the_package_that_it_needs() -> None:
     assert "s3cret" not in str(raised.value)
 
 
-def test_a_file_of_certificates_must_exist() -> None:
-    """A missing file of certificate authorities is an error before any request."""
-    with pytest.raises(ConfigurationError, match="does not exist"):
-        of.connect("https://api.example.com", "token", verify="authorities.pem")
-
-
 def test_a_misspelt_sandbox_is_refused() -> None:
     """A word like "sandbox" is no address, which is told before a token is missed."""
     for word in ("sandbx", "Sandbox", "sanbox"):

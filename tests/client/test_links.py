@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,11 +11,10 @@ from hypothesis import strategies as st
 from outreach_frames.client.request import (
     checked_base_url,
     is_sent_unencrypted,
-    next_href,
     origin,
     resolve,
 )
-from outreach_frames.errors import InvalidResponseError, UnsafeLinkError
+from outreach_frames.errors import UnsafeLinkError
 
 BASE = "https://api.example.com/api/v1"
 PAGE = f"{BASE}/lead-lists/7?page[size]=5"
@@ -88,27 +86,6 @@ def test_no_link_leaves_the_service(href: str) -> None:
         return
     assert origin(url) == origin(BASE)
     assert urlsplit(url).username is None
-
-
-@pytest.mark.parametrize("place", ["_pagination", "meta", None])
-def test_a_cursor_without_a_link_is_an_error(place: str | None) -> None:
-    """A cursor of a next page is an error, because the list would end in silence."""
-    cursor = {"has_more": True, "next_cursor": "abc"}
-    with pytest.raises(InvalidResponseError, match="remaining pages cannot be read"):
-        next_href({place: cursor} if place else cursor)
-    last = {"has_more": False, "next_cursor": "abc"}
-    assert next_href({place: last} if place else last) is None
-    for link in (None, {}, {"href": None}):
-        assert next_href({"_links": {"next": link}}) is None
-
-
-@pytest.mark.parametrize(
-    "link", [5, ["/x"], {"href": 5}, {"href": {"href": "/x"}}, {"url": "/x"}, True]
-)
-def test_a_malformed_link_is_an_error(link: Any) -> None:
-    """A malformed link is an error and not the end of the list, because rows would be lost."""
-    with pytest.raises(InvalidResponseError, match="remaining pages cannot be read"):
-        next_href({"_links": {"next": link}})
 
 
 @pytest.mark.parametrize(

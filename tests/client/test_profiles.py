@@ -101,15 +101,6 @@ def test_login_asks_once(sandbox: Sandbox, person: Person, ring: MemoryKeyring) 
     assert "sandbox-" not in repr(client)
 
 
-def test_login_waits_for_a_rate_limit(person: Person, ring: MemoryKeyring) -> None:
-    """A login that meets a rate limit waits and tries again."""
-    person.answers = [TOKEN]
-    with scripted([json({}, 429, {"Retry-After": "0.1"}), EMPTY]) as service:
-        of.login(service.url).close()
-    assert ring.changes == ["default"]
-    assert len(service.requests) == 2
-
-
 def test_options_are_stored_with_the_token(
     person: Person, ring: MemoryKeyring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,11 +61,6 @@ def test_json_variants_are_read(body: bytes) -> None:
     assert load_json(body) == READABLE[body]
 
 
-def test_nan_is_read() -> None:
-    """NaN is read as a float."""
-    assert math.isnan(load_json(b'{"lat": NaN}')["lat"])
-
-
 @pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))
 def test_invalid_json_is_one_kind_of_error(body: bytes) -> None:
     """Invalid JSON is one short error of ours that shows its beginning and has no cause."""

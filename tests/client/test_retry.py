@@ -221,7 +221,7 @@ def http_date(seconds: float) -> str:
 
 @pytest.mark.parametrize(
     ("status", "asked"),
-    [(200, "1"), (200, "date"), (404, "0.9"), (429, " 1 "), (503, "+1")],
+    [(200, "date"), (404, "0.9"), (503, " +1 ")],
 )
 def test_retry_after_is_obeyed_on_every_response(status: int, asked: str) -> None:
     """The next request waits as long as the last response requested, whatever its status."""
@@ -413,26 +413,6 @@ def test_retries_follow_a_pause() -> None:
         with Client(service.url, TOKEN, cache=None, backoff=0.1) as client:
             assert client._session.read(spec.LIST_SEQUENCES) == GOOD
     assert time.monotonic() - started >= sum(pauses)
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        (None, None),
-        ("", None),
-        ("soon", None),
-        ("nan", None),
-        ("٣", None),
-        ("0", 0),
-        ("7", 7),
-        ("1.5", 1.5),
-        ("-5", 0),
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-    ],
-)
-def test_seconds_and_invalid_values(value: str | None, seconds: float | None) -> None:
-    """Seconds are read, negative and past times mean no wait, and invalid values are ignored."""
-    assert parse_retry_after(value) == seconds
 
 
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=5, minutes=30)), None])

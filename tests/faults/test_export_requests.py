@@ -18,6 +18,7 @@ from tests.scripted import scripted
 pytestmark = pytest.mark.long
 
 PEOPLE, PAGE_SIZE = 4, 2
+OFTEN = {"reset before", "short body", "no JSON", "429", "401"}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,11 @@ def target() -> Iterator[Sandbox]:
 
 
 @pytest.mark.parametrize("first", ["once", pytest.param("for good", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize(
+    "kind",
+    # A request for people changes nothing, so that a fault before it and after it are the same.
+    [kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.slow) for kind in FAULTS],
+)
 def test_any_request_of_an_export_may_fail(
     kind: str, first: str, target: Sandbox, tmp_path: Path
 ) -> None:

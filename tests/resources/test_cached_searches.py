@@ -18,7 +18,6 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import OutreachWarning
-from outreach_frames.sandbox import Sandbox
 from tests.client.cache_file import age
 from tests.resources.search_service import connected, numbers, person, result, service_of
 from tests.scripted import Received, Reply, Service, json, scripted
@@ -214,26 +213,6 @@ def test_searches_at_the_same_time_share_a_file(
     assert asked(service) == []
     for client in clients:
         client.close()
-
-
-@pytest.mark.long
-def test_a_search_from_the_cache_is_the_same(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The cached frame has the same values, dtypes and attributes, without a request."""
-    path = tmp_path / "cache"
-    with of.connect(sandbox.url, sandbox.api_key, cache=None):
-        plain = of.search_people(limit=None)
-    with of.connect(sandbox.url, sandbox.api_key, cache=path):
-        first = of.search_people(limit=None)
-    with scripted(lambda _: json({}, 500)) as broken:
-        # The same account and address, but the service is stopped.
-        proxies = {"http": broken.url}
-        with Client(sandbox.url, sandbox.api_key, cache=path, proxies=proxies) as cut_off:
-            again = of.search_people(limit=None, client=cut_off)
-        assert not broken.requests
-    for frame in (first, again):
-        pd.testing.assert_frame_equal(frame, plain)
-        assert {**frame.attrs, "fetched_at": 0} == {**plain.attrs, "fetched_at": 0}
-    assert again.attrs == first.attrs
 
 
 REUSED: list[tuple[dict[str, Any], int]] = [

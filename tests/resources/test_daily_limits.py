@@ -42,16 +42,6 @@ def sent(requests: list[Received]) -> dict[str, int]:
     }
 
 
-def test_a_dict_has_a_limit_for_each_mailbox(client: Client) -> None:
-    """Each mailbox of a dict gets its own limit, and the rows are in the dict's order."""
-    ids = of.mailboxes()["id"].iloc[[2, 0]].tolist()
-    frame = of.set_daily_email_limit({ids[0]: 21, ids[1]: 22})
-    assert frame["id"].tolist() == ids
-    assert frame["outcome"].tolist() == ["changed"] * 2
-    listed = of.mailboxes().set_index("id")["daily_email_limit"]
-    assert listed[ids].tolist() == [21, 22]
-
-
 def test_only_changed_limits_of_a_frame_are_sent() -> None:
     """Only rows whose limit differs from the service's are sent, and newer limits are warned of."""
     frame = pd.DataFrame({"id": [*LIMITS], "daily_email_limit": [30, 41, 51]}, index=list("abc"))
@@ -114,24 +104,6 @@ def test_a_whole_number_may_be_a_float_or_text(number: Any) -> None:
             of.set_daily_email_limit(*given)
             assert set(sent(service.requests).values()) == {41}
             assert all(type(limit) is int for limit in sent(service.requests).values())
-
-
-@pytest.mark.parametrize("blank", [None, " "])
-@pytest.mark.parametrize(
-    ("column", "words"),
-    [
-        ("id", r"1 of 2 mailboxes are missing or not text \(position 1\)"),
-        ("daily_email_limit", r"1 mailbox has no limit, such as 'm3' \(position 1\)"),
-    ],
-)
-def test_a_blank_row_is_named(column: str, words: str, blank: str | None) -> None:
-    """A row without a mailbox or a limit is named, and nothing is sent."""
-    frame = pd.DataFrame({"id": ["m2", "m3"], "daily_email_limit": [40.0, 50.0]}, dtype=object)
-    frame.loc[1, column] = blank
-    with scripted(listing) as service, of.connect(service.url, "token", cache=None):
-        with pytest.raises(InvalidInputError, match=words):
-            of.set_daily_email_limit(frame)
-        assert not service.requests
 
 
 def test_frames_of_other_libraries_are_accepted() -> None:

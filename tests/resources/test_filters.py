@@ -9,7 +9,7 @@ import sys
 import typing
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -88,13 +88,6 @@ def test_each_filter_and_value_is_left_out_and_alone_in_turn(client: Client) -> 
     assert by_row == counts
     assert table.attrs["total"] == total
     assert table.dtypes.astype(str).tolist() == ["str", "str", "Int64", "Int64"]
-
-
-def test_a_search_without_filters_explains_nothing(client: Client) -> None:
-    """Without filters the table is empty with its columns, and attrs has the total."""
-    table = of.explain_search()
-    assert table.shape == (0, 4)
-    assert table.attrs["total"] == of.count_people()
 
 
 @pytest.mark.parametrize(
@@ -213,16 +206,6 @@ def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_pat
             assert len(service.requests) == before + 1
 
 
-def test_a_value_like_no_known_value_is_named() -> None:
-    """An unknown value is named also if it resembles no known value and people match."""
-    with (
-        scripted(as_sandbox(service_of(3))) as service,
-        of.connect(service.url, "token", cache=None),
-    ):
-        with pytest.warns(OutreachWarning, match="not known.*'Grand Vizier'. Call"):
-            of.search_people(person_seniorities=["vp", "Grand Vizier"])
-
-
 FUNCTIONS: list[Callable[..., object]] = [
     of.search_people,
     of.count_people,
@@ -323,35 +306,6 @@ def test_find_people_has_no_company_filters() -> None:
     companies = {"company_ids", "company_names", "company_domains", "company_profnet_urls"}
     shown = filters_of(OutreachAccessor.find_people)
     assert shown == [one.name for one in spec.FILTERS if one.name not in companies]
-
-
-@pytest.fixture
-def kernel() -> Iterator[Any]:
-    """Start a Jupyter kernel."""
-    from jupyter_client.manager import start_new_kernel
-
-    manager, kernel = start_new_kernel(kernel_name="python3")
-    yield kernel
-    kernel.stop_channels()
-    manager.shutdown_kernel(now=True)
-
-
-@pytest.mark.slow
-def test_a_kernel_completes_and_shows_filters(kernel: Any) -> None:
-    """Tab completes a filter's name, with or without Jedi, and Shift-Tab shows all filters."""
-    kernel.execute("import outreach_frames as of, pandas; df = pandas.DataFrame()", reply=True)
-
-    def completions(code: str) -> list[str]:
-        found = kernel.complete(code, reply=True, timeout=100)["content"]["matches"]
-        return [str(match) for match in found]
-
-    for jedi in (True, False):
-        kernel.execute(f"get_ipython().Completer.use_jedi = {jedi}", reply=True)
-        for name in (*(f"of.{one.__name__}" for one in WITH_FILTERS), "df.outreach.find_people"):
-            assert completions(f"{name}(person_s") == ["person_seniorities="], (name, jedi)
-        assert completions("df.outreach.find_people(company_na") == []
-    shown = kernel.inspect("of.search_people(", reply=True, timeout=100)["content"]["data"]
-    assert all(f"\n    {one.name}: " in shown["text/plain"] for one in spec.FILTERS)
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from outreach_frames import spec
 from outreach_frames.sandbox import Sandbox, serve
 from tests.sandbox.http import PEOPLE, Api, refused
 
@@ -49,15 +48,6 @@ def activity(api: Api, lead: dict[str, Any]) -> list[Event]:
 def counts(api: Api, leads: list[dict[str, Any]]) -> Counter[str]:
     """Count leads' events by type."""
     return Counter(event["event_type"] for lead in leads for event in activity(api, lead))
-
-
-def kinds(sandbox: Sandbox, steps: tuple[int, ...]) -> list[list[str]]:
-    """Return the types of each new lead's events after some days."""
-    with Api(sandbox) as api:
-        add(api, LEADS[:40])
-        for days in steps:
-            sandbox.advance(days)
-        return [[event["event_type"] for event in activity(api, lead)] for lead in LEADS[:40]]
 
 
 def test_an_added_lead_is_a_contact(own: Api) -> None:
@@ -111,16 +101,6 @@ def test_events_occur_as_days_pass(own: Api) -> None:
     assert 11 < total["email_replied"] < 49
 
 
-def test_events_depend_on_the_seed_and_the_lead_only() -> None:
-    """The same seed gives the same events, however the days are split; other seeds give others."""
-    found = []
-    for seed, steps in ((3, (30,)), (3, (1, 2, 3, 4, 20)), (4, (30,))):
-        with serve(people=PEOPLE, seed=seed) as sandbox:
-            found.append(kinds(sandbox, steps))
-    assert found[0] == found[1]
-    assert found[0] != found[2]
-
-
 def test_rates_apply_to_later_events_of_a_sequence(own: Api) -> None:
     """Rates of 0 and 1 are exact, for one active sequence, and do not change past events."""
     add(own, LEADS[110:], "paused")
@@ -138,30 +118,6 @@ def test_rates_apply_to_later_events_of_a_sequence(own: Api) -> None:
     own.sandbox.advance(30)
     assert counts(own, LEADS[60:70])["email_replied"] == 10
     assert counts(own, LEADS[110:]) == {}
-
-
-def test_a_contact_keeps_its_earlier_events(own: Api) -> None:
-    """New events of a known contact are added before its earlier events, newest first."""
-    contacts = own.get("/contacts", {"ids[]": own.sandbox.contact_ids[:20]}).json()["contacts"]
-    emails = [{"email": one["email"]} for one in contacts if one["email"]]
-    known = next(one for one in emails if len(activity(own, one)) > 1)
-    before = contact(own, known)
-    overrides = {field.name: True for field in spec.OVERRIDES}
-    lead = {"email": known["email"].upper(), "overrides": overrides}
-    for shows in ("accepts_any", "conditional_email"):
-        add(own, [lead], shows)
-        own.sandbox.advance(1)
-    after = contact(own, known)
-    events = [event for event in after["recent_activity"] if event["event_type"] == "email_sent"]
-    assert {
-        "Founders Nordics: profile visits",
-        "Multichannel Heads of HR",
-    } <= {event["sequence_name"] for event in events}
-    assert all(event in after["recent_activity"] for event in before["recent_activity"])
-    times = [event["event_at"] for event in after["recent_activity"]]
-    assert times == sorted(times, reverse=True)
-    same = before.keys() - {"recent_activity", "last_contacted_at"}
-    assert {name: after[name] for name in same} == {name: before[name] for name in same}
 
 
 def test_rates_are_checked(sandbox: Sandbox) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import time
 import zlib
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
@@ -33,13 +31,6 @@ class TestWhen:
         """Return the statuses of several equal requests."""
         return [api.get("/mailboxes").status_code for _ in range(requests_)]
 
-    def test_always(self, api: Api) -> None:
-        """A fault named without options affects every request until the faults are replaced."""
-        api.sandbox.faults = "server_error"
-        assert self.statuses(api) == [500] * 6
-        api.sandbox.faults = None
-        assert self.statuses(api) == [200] * 6
-
     def test_after_and_times(self, api: Api) -> None:
         """A fault starts after `after` requests and ends after `times` affected ones."""
         api.sandbox.faults = [{"kind": "unavailable", "after": 2, "times": 3}]
@@ -50,24 +41,6 @@ class TestWhen:
         api.sandbox.faults = [Fault("rate_limit", endpoint="search_people", after=1)]
         assert self.statuses(api) == [200] * 6
         assert [api.search().status_code for _ in range(3)] == [200, 429, 429]
-
-    def test_probability(self, api: Api) -> None:
-        """A fault with a probability affects some requests, the same ones in each run."""
-        seen = []
-        for _ in range(2):
-            api.sandbox.faults = Fault("server_error", probability=0.5)
-            seen.append(self.statuses(api, 60))
-        assert seen[0] == seen[1]
-        assert 10 < seen[0].count(500) < 50
-        api.sandbox.faults = Fault("server_error", probability=0.0)
-        assert self.statuses(api) == [200] * 6
-
-    def test_several(self, api: Api) -> None:
-        """Several faults can affect one request."""
-        api.sandbox.faults = ["retry_after", {"kind": "errors", "endpoint": "search_people"}]
-        response = api.search()
-        assert response.headers["Retry-After"] == "1"
-        assert response.json()["_errors"]
 
     def test_token_comes_first(self) -> None:
         """Faults passed to `serve` are active at once; a wrong token does not count for one."""
@@ -159,14 +132,6 @@ class TestStatuses:
         assert pointers == ["/leads/1/email"]
         assert api.add(sequence_id, leads[:1]).json()["total_added_to_sequence"] == 1
         assert [api.add(sequence_id, odd).status_code for odd in (5, ["x"])] == [400] * 2
-
-    @pytest.mark.parametrize("kind", ["rate_limit_date", "retry_after_date"])
-    def test_retry_after_date(self, api: Api, kind: str) -> None:
-        """Retry-After can be an HTTP date, which is never earlier than the delay."""
-        api.sandbox.faults = Fault(kind, retry_after=30)
-        before = time.time()
-        until = parsedate_to_datetime(api.get("/mailboxes").headers["Retry-After"]).timestamp()
-        assert before + 30 <= until <= time.time() + 31
 
 
 class TestConnections:

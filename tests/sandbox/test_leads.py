@@ -150,15 +150,6 @@ class TestUnprocessable:
         """Every error code has a sequence that causes only this code."""
         assert self.codes(api, code, [new_lead()]) == [code]
 
-    def test_several_at_once(self, api: Api) -> None:
-        """A response has all error codes that apply."""
-        assert self.codes(api, "several_errors", [new_lead()]) == [
-            "invalid_sequence_status",
-            "missing_feature_dialer",
-            "missing_lead_field",
-            "other_validation_error",
-        ]
-
     @pytest.mark.parametrize("status", spec.SEQUENCE_STATUSES)
     def test_statuses(self, api: Api, status: str) -> None:
         """Only active and paused sequences accept leads."""
@@ -221,12 +212,6 @@ class TestUnprocessable:
         assert self.codes(api, "accepts_any", [new_lead()], settings=settings(good.upper())) == []
         assert self.codes(api, "mailbox_unusable", [new_lead()], settings=settings(good)) == []
 
-    @pytest.mark.parametrize("distribution", [{}, {"leads_distribution": "sequence_senders"}])
-    def test_ignored_mailboxes(self, api: Api, distribution: dict[str, str]) -> None:
-        """Mailboxes without `custom_mailboxes` are ignored, even unknown ones."""
-        settings = {**distribution, "mailboxes": ["nobody@example.com"]}
-        assert self.codes(api, "accepts_any", [new_lead()], settings=settings) == []
-
 
 class TestResult:
     """The outcome of each lead."""
@@ -242,15 +227,6 @@ class TestResult:
         return {
             name: [lead for lead in leads if all(lead.values())] for name, leads in known.items()
         }
-
-    def test_added(self, api: Api, open_id: str) -> None:
-        """New leads are added in order, and the result has all documented fields."""
-        leads = [new_lead(), new_lead(email=None), new_lead(profnet_url=None)]
-        result = api.add(open_id, leads).json()
-        assert list(result) == [field.name for field in spec.ADD_LEADS_RESULT]
-        assert (result["total"], result["total_added_to_sequence"]) == (3, 3)
-        assert lists(result) == {}
-        assert identifiers(api.sandbox, open_id)[-3:] == [reference(lead) for lead in leads]
 
     @pytest.mark.parametrize("name", sorted(spec.CHECK_OVERRIDES))
     def test_skipped(self, api: Api, open_id: str, name: str) -> None:
@@ -297,19 +273,6 @@ class TestResult:
             assert lists(result) == {"already_in_sequence_and_skipped": [reference(sent)]}
         assert api.sandbox.leads(open_id) == stored
 
-    def test_leads_in_other_sequences(self, api: Api, sandbox: Sandbox) -> None:
-        """Other sequences skip a lead of an active or paused sequence unless overridden."""
-        lead = new_lead()
-        api.add(sandbox.sequence_ids["paused"], [lead])
-        open_id = sandbox.sequence_ids["conditional_email"]
-        name = "in_other_active_sequences_and_skipped"
-        assert lists(api.add(open_id, [lead]).json()) == {name: [lead]}
-        overrides = {spec.CHECK_OVERRIDES[name]: True}
-        assert (
-            api.add(open_id, [{**lead, "overrides": overrides}]).json()["total_added_to_sequence"]
-            == 1
-        )
-
     def test_first_check_wins(self, api: Api, sandbox: Sandbox, open_id: str) -> None:
         """A lead that several checks skip is only in the first list of the result."""
         known = self.known(sandbox)
@@ -339,18 +302,6 @@ class TestResult:
             "duplicate_profnet_urls": [other["profnet_url"] + "/"],
         }
         assert identifiers(api.sandbox, open_id)[-2:] == [first, third]
-
-    def test_duplicate_of_a_skipped_lead(self, api: Api, open_id: str) -> None:
-        """A duplicate of a skipped lead is listed as a duplicate, even with an override."""
-        known = self.known(api.sandbox)["in_exclusion_list_and_skipped"][0]
-        leads = [known, {**known, "overrides": {"ignore_exclusion_list": True}}]
-        result = api.add(open_id, leads).json()
-        assert result["total_added_to_sequence"] == 0
-        assert lists(result) == {
-            "duplicate_emails": [known["email"]],
-            "duplicate_profnet_urls": [known["profnet_url"]],
-            "in_exclusion_list_and_skipped": [known],
-        }
 
 
 def test_parallel_requests_add_a_lead_once(api: Api, sandbox: Sandbox, open_id: str) -> None:

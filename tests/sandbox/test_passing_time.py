@@ -31,18 +31,6 @@ def everybody(sandbox: Sandbox, **filters: Any) -> list[Person]:
                 return found
 
 
-def test_the_seed_determines_the_changes() -> None:
-    """The same seed and days give the same people, and other days give others."""
-    worlds = []
-    for days in ((30, 30), (30, 30), (60,)):
-        with serve(people=PEOPLE, seed=5) as sandbox:
-            assert sandbox.today == date(2026, 11, 2)
-            assert [sandbox.advance(days=each) for each in days][-1] == date(2027, 1, 1)
-            worlds.append(everybody(sandbox))
-    assert worlds[0] == worlds[1]
-    assert worlds[0] != worlds[2]
-
-
 def test_remaining_people_keep_their_identity() -> None:
     """Some people leave, some join, few change jobs; the others keep id, URL, name and order."""
     with serve(people=PEOPLE, seed=5) as sandbox:
@@ -115,18 +103,6 @@ def test_searches_find_the_changed_people() -> None:
         left = next(person for person in before.values() if person["id"] not in after)
         named = everybody(sandbox, person_name=left["name"])
         assert left["id"] not in {person["id"] for person in named}
-
-
-def test_time_continues_from_the_later_world() -> None:
-    """The events, rates and date of one `advance` are the start of the next."""
-    path = "/contacts/email/a@x.example"
-    with serve(people=PEOPLE, seed=5) as sandbox, Api(sandbox) as api:
-        api.add(sandbox.sequence_ids["needs_email"], [{"email": "a@x.example"}])
-        sandbox.set_response_rates(sandbox.sequence_ids["needs_email"], open_rate=0, reply_rate=1)
-        assert sandbox.advance(days=1) == date(2026, 11, 3)
-        assert sandbox.advance(days=30) == date(2026, 12, 3)
-        events = [event["event_type"] for event in api.get(path).json()["recent_activity"]]
-        assert events == ["email_replied", "email_sent"]
 
 
 @pytest.mark.parametrize("days", [0, -1, 3651, 1.5, True, "30"])

@@ -5,24 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from random import Random
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from outreach_frames import spec
-from outreach_frames.sandbox import serve, world
-from outreach_frames.sandbox.companies import LEADERSHIP, SIZES, shares
+from outreach_frames.sandbox import serve
 from outreach_frames.sandbox.records import open_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.world import TODAY
 from tests.sandbox.http import Api
 
 pytestmark = pytest.mark.long
@@ -45,135 +37,12 @@ def people(connection: sqlite3.Connection) -> list[Person]:
     return [msgspec.json.decode(body) for body in bodies]
 
 
-@pytest.fixture(scope="module")
-def companies(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    """Return all companies, including those without people in the world."""
-    return [
-        msgspec.json.decode(body) for (body,) in connection.execute("SELECT body FROM companies")
-    ]
-
-
-@given(
-    total=st.integers(0, 200_000),
-    weights=st.lists(st.floats(0, 1e6), min_size=1, max_size=40).filter(lambda ws: sum(ws) > 1e-3),
-    seed=st.integers(0, 9),
-)
-def test_shares_are_whole_and_complete(total: int, weights: list[float], seed: int) -> None:
-    """For any weights the parts are at least zero and add up; weight zero gives zero."""
-    parts = shares(total, weights, Random(seed))
-    assert sum(parts) == total
-    assert all(part >= 0 for part in parts)
-    assert all(part == 0 for part, weight in zip(parts, weights, strict=True) if not weight)
-
-
-LARGEST_DEPARTMENTS = {
-    "Hospitals and Health Care": "medical_health",
-    "Software Development": "engineering_technical",
-    "Law Practice": "legal",
-    "Higher Education": "education",
-    "Banking": "finance",
-}
-
-
-@pytest.mark.parametrize("industry", LARGEST_DEPARTMENTS)
-def test_an_industry_has_the_people_it_needs(
-    companies: list[dict[str, Any]], industry: str
-) -> None:
-    """The largest department of an industry is the expected one."""
-    counts: Counter[str] = Counter()
-    for company in companies:
-        if company["industry"] == industry:
-            counts.update(company["department_headcount"])
-    assert counts.most_common(1)[0][0] == LARGEST_DEPARTMENTS[industry]
-
-
-def test_companies_are_consistent(companies: list[dict[str, Any]]) -> None:
-    """Size labels, funding, location and focus of a company are consistent."""
-    for company in companies:
-        low, high = SIZES[company["size"]]
-        assert low <= company["estimated_number_of_employees"] <= high
-        funding = ("total_funding", "latest_funding_stage", "latest_funding_date")
-        assert len({company[name] is None for name in funding}) == 1
-        if company["total_funding"] is not None:
-            assert company["total_funding"] > 0
-            assert company["founded_year"] <= int(company["latest_funding_date"][:4]) <= TODAY.year
-            assert company["founded_year"] >= 1995
-        assert company["is_b2b"] or company["is_b2c"]
-        assert company["location"] == company["locations"][0]
-        assert company["location"].endswith(company["location_details"]["country"])
-        assert all(isinstance(item, str) for item in company["locations"] + company["technologies"])
-        assert company["type"] in spec.SUGGESTED_COMPANY_TYPES
-
-
-def test_most_companies_are_small_and_few_are_huge(companies: list[dict[str, Any]]) -> None:
-    """Every size label occurs, and small companies are the most frequent."""
-    sizes = Counter(company["size"] for company in companies)
-    assert set(sizes) == set(spec.SUGGESTED_COMPANY_SIZES)
-    small = sum(sizes[size] for size in spec.SUGGESTED_COMPANY_SIZES[:3])
-    assert small > len(companies) / 2
-    assert 1 <= sizes[spec.SUGGESTED_COMPANY_SIZES[-1]] < len(companies) / 20
-
-
-def test_larger_companies_of_an_industry_earn_more(companies: list[dict[str, Any]]) -> None:
-    """The revenue label grows with the number of employees."""
-    software = [c for c in companies if c["industry"] == "Software Development"]
-    smallest = {c["estimated_revenue"] for c in software if c["size"] == "1-10"}
-    largest = {c["estimated_revenue"] for c in software if c["size"] == "1001-5000"}
-    assert smallest
-    assert largest
-    assert not smallest & largest
-
-
-def test_titles_of_leaders_are_titles(people: list[Person]) -> None:
-    """The earlier titles of leaders are real titles."""
-    titles = {job["title"] for person in people for job in person["experiences"]}
-    assert not {title for title in titles if "Executive" in title} - {
-        "Chief Executive Officer",
-        "=Chief Executive Officer",
-        *(title for title in titles if title.endswith("Account Executive")),
-    }
-
-
-def test_former_companies_are_companies_of_the_world(
-    people: list[Person], companies: list[dict[str, Any]]
-) -> None:
-    """Former employers are companies of the world that existed then."""
-    founded = {company["profnet_url"]: company["founded_year"] for company in companies}
-    for person in people:
-        for job in person["experiences"]:
-            assert int(job["start_date"][:4]) >= founded[job["company_profnet_url"]]
-
-
-def test_ids_and_addresses_are_unique(
-    people: list[Person], companies: list[dict[str, Any]]
-) -> None:
-    """Ids and addresses are unique, and no company has more people than employees."""
-    for key in ("id", "profnet_url", "image_url"):
-        assert len({person[key] for person in people}) == PEOPLE
-    for key in ("id", "profnet_url", "website", "name"):
-        assert len({company[key] for company in companies}) == len(companies)
-    staff = Counter(person["company"]["id"] for person in people)
-    for company in companies:
-        assert staff[company["id"]] <= company["estimated_number_of_employees"]
-
-
 def test_all_addresses_are_reserved_ones(people: list[Person]) -> None:
     """All addresses in the world are reserved, so that they can belong to nobody."""
     for person in people:
         for host in re.findall(rb"https?://([^/\"]+)", msgspec.json.encode(person)):
             assert host.endswith(b".example")
         assert re.fullmatch(r"https://profnet\.example/in/[a-z0-9-]+", person["profnet_url"])
-
-
-def test_roles_use_the_values_of_the_interface(connection: sqlite3.Connection) -> None:
-    """Every suggested seniority and department occurs, and job functions fit the department."""
-    rows = connection.execute("SELECT DISTINCT seniority, department, job_function FROM people")
-    seniorities, departments, functions = zip(*rows, strict=True)
-    assert set(seniorities) == set(spec.SUGGESTED_SENIORITIES)
-    assert set(departments) == set(spec.DEPARTMENTS)
-    assert len(set(functions)) > 100
-    for department, function in zip(departments, functions, strict=True):
-        assert function in spec.JOB_FUNCTIONS[department]
 
 
 SPICES: dict[str, Callable[[Person], bool]] = {
@@ -196,32 +65,6 @@ SPICES: dict[str, Callable[[Person], bool]] = {
 def test_difficult_values_occur(people: list[Person], spice: str) -> None:
     """A world of the default size contains some values that are difficult for files and pages."""
     assert 0 < sum(SPICES[spice](person) for person in people) < PEOPLE / 20
-
-
-def test_names_are_written_in_many_scripts(people: list[Person]) -> None:
-    """Names beyond ASCII are common, and their addresses are ASCII."""
-    letters = {unicodedata.name(letter, "") for person in people for letter in person["name"]}
-    for script in ("CJK", "ARABIC", "CYRILLIC", "HANGUL", "GREEK", "WITH ACUTE"):
-        assert any(script in name for name in letters)
-    assert all(person["profnet_url"].isascii() for person in people)
-
-
-def test_a_person_has_a_realistic_size(people: list[Person]) -> None:
-    """A person with a company has about 7.5 KB of JSON."""
-    assert 6_500 < len(msgspec.json.encode(people)) / PEOPLE < 8_500
-
-
-def test_the_word_lists_are_consistent() -> None:
-    """The word lists use the interface's job functions, and every language has its code."""
-    known = set(spec.SUGGESTED_JOB_FUNCTIONS)
-    assert set(world.SPECIALISTS) <= known
-    assert set(world.EXECUTIVES) == set(spec.JOB_FUNCTIONS[LEADERSHIP])
-    for industry in world.INDUSTRIES:
-        assert set(industry["departments"]) == set(spec.DEPARTMENTS)
-    for country in world.COUNTRIES:
-        assert set(country["languages"]) <= set(world.LANGUAGE_CODES)
-        assert set(country["cultures"]) <= set(world.CULTURES)
-    assert all(re.fullmatch("[a-z]{3}", code) for code in world.LANGUAGE_CODES.values())
 
 
 def test_a_seed_has_the_world_of_earlier_versions() -> None:
