@@ -50,6 +50,15 @@ def counts(api: Api, leads: list[dict[str, Any]]) -> Counter[str]:
     return Counter(event["event_type"] for lead in leads for event in activity(api, lead))
 
 
+def kinds(sandbox: Sandbox, steps: tuple[int, ...]) -> list[list[str]]:
+    """Return the types of each new lead's events after some days."""
+    with Api(sandbox) as api:
+        add(api, LEADS[:40])
+        for days in steps:
+            sandbox.advance(days)
+        return [[event["event_type"] for event in activity(api, lead)] for lead in LEADS[:40]]
+
+
 def test_an_added_lead_is_a_contact(own: Api) -> None:
     """An added lead becomes a contact at once, with the sent fields, no activity and a valid id."""
     sent = {
@@ -99,6 +108,16 @@ def test_events_occur_as_days_pass(own: Api) -> None:
     assert total["email_sent"] == 120
     assert 38 < total["email_opened"] < 82
     assert 11 < total["email_replied"] < 49
+
+
+def test_events_depend_on_the_seed_and_the_lead_only() -> None:
+    """The same seed gives the same events, however the days are split; other seeds give others."""
+    found = []
+    for seed, steps in ((3, (30,)), (3, (1, 2, 3, 4, 20)), (4, (30,))):
+        with serve(people=PEOPLE, seed=seed) as sandbox:
+            found.append(kinds(sandbox, steps))
+    assert found[0] == found[1]
+    assert found[0] != found[2]
 
 
 def test_rates_apply_to_later_events_of_a_sequence(own: Api) -> None:

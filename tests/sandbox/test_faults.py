@@ -42,6 +42,17 @@ class TestWhen:
         assert self.statuses(api) == [200] * 6
         assert [api.search().status_code for _ in range(3)] == [200, 429, 429]
 
+    def test_probability(self, api: Api) -> None:
+        """A fault with a probability affects some requests, the same ones in each run."""
+        seen = []
+        for _ in range(2):
+            api.sandbox.faults = Fault("server_error", probability=0.5)
+            seen.append(self.statuses(api, 60))
+        assert seen[0] == seen[1]
+        assert 10 < seen[0].count(500) < 50
+        api.sandbox.faults = Fault("server_error", probability=0.0)
+        assert self.statuses(api) == [200] * 6
+
     def test_token_comes_first(self) -> None:
         """Faults passed to `serve` are active at once; a wrong token does not count for one."""
         fault = Fault("server_error", times=1)
