@@ -202,7 +202,7 @@ class AccountPeople(Result):
                 f"{found:,} of {plural(rows, 'person', 'people')} found in {requests}",
                 list(self._facts()),
                 columns=("Status", "People", "What it means"),
-                advice=f"These {found:,} are .people.query({_FOUND_QUERY!r}). See also the similar "
+                advice=f"The found people: .people.query({_FOUND_QUERY!r}). See also the similar "
                 f"people in .people and each person's status in .accounts. {advice}",
             )
         people = plural(len(self.people), "person", "people")
