@@ -200,16 +200,6 @@ def test_merged_cells_and_codes_are_a_warning(tmp_path: Path) -> None:
     assert frame["zip"].tolist() == [2494, 12345, 7]
 
 
-def test_a_row_without_cells_is_a_row(tmp_path: Path) -> None:
-    """A row without any cell between rows is kept, as in a CSV file; rows at the end are not."""
-    path = book(
-        tmp_path / "x.xlsx", ["a", "company_followers"], ["x", 1], [], [], ["y", 2], [], [None]
-    )
-    frame = read_prospects(path)
-    assert frame["a"].fillna("").tolist() == ["x", "", "", "y"]
-    assert frame["company_followers"].tolist() == [1, pd.NA, pd.NA, 2]
-
-
 def test_rows_deleted_by_another_program_are_not_read(tmp_path: Path) -> None:
     """A filter's unchanged range and blank rows do not add rows."""
     frame = pd.DataFrame({"a": ["x", "y", None], "n": pd.array([1, 2, None], "Int64")})

@@ -94,6 +94,8 @@ def test_an_export_is_recorded(tmp_path: Path, client: Client, name: str) -> Non
         assert found == expected | {"fetched_at": found["fetched_at"]}
     of.export_people(path, attrs=False, **search)
     assert of.read_prospects(path).attrs == {}
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert not any(b"person_seniorities" in file.read_bytes() for file in files)
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
@@ -118,20 +120,6 @@ def test_reports_record_the_search_of_their_tables(tmp_path: Path) -> None:
     report.to_csv(tmp_path)
     for each in (tmp_path / "added.csv", tmp_path / "failed.csv"):
         assert of.read_prospects(each).attrs == SEARCH
-
-
-@pytest.mark.parametrize("suffix", WRITERS)
-def test_files_of_other_programs_record_nothing(tmp_path: Path, suffix: str) -> None:
-    """A file of another program has no .attrs, nor has a CSV without its metadata."""
-    frame, path = pd.DataFrame({"name": ["Ada"]}), tmp_path / f"x{suffix}"
-    getattr(frame, WRITERS[suffix])(path, index=False)
-    assert of.read_prospects(path).attrs == {}
-    if suffix == ".parquet":
-        pq.write_table(pa.table({"name": ["Ada"]}), path)
-        assert of.read_prospects(path).attrs == {}
-    if suffix == ".csv":
-        metadata_of(written(small(SEARCH), path)).unlink()
-        assert of.read_prospects(path).attrs == {}
 
 
 def noted(path: Path, attrs: Any) -> None:
