@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -89,19 +88,6 @@ def test_columns_are_those_of_the_frames(tables: dict[str, pd.DataFrame], table:
     assert told.ne("").all(axis=None)
 
 
-def test_a_lead_list_has_no_documented_columns() -> None:
-    """The interface does not document a lead list's fields, so no columns are listed."""
-    assert of.columns("lead_list").empty
-
-
-def test_groups_name_the_subject_of_a_column() -> None:
-    """Of 262 columns, one group has the headcounts by department, another by job function."""
-    groups = of.columns().groupby("group").size()
-    assert groups["company department headcount"] == 14
-    assert groups["company job function headcount"] == 194
-    assert groups.sum() == 262
-
-
 @pytest.mark.parametrize("table", sorted(TABLES))
 def test_labels_are_unique_within_a_table(table: str) -> None:
     """Each column has its own label, so that renaming by label loses no column."""
@@ -169,21 +155,6 @@ def test_frames_begin_with_readable_columns(tables: dict[str, pd.DataFrame], tab
     documented = ["_".join(path) for path, _ in spec.leaves(fields)]
     others = [name for name in documented if name not in first]
     assert names[len(first) :] == [*others, *(["people_in_frame"] if table == "companies" else [])]
-
-
-def test_files_and_exports_have_the_frames_order(
-    client: Client, people: pd.DataFrame, tmp_path: Path
-) -> None:
-    """CSV, Excel, Parquet and exports have the columns of a frame, in its order."""
-    few = people.head(2)
-    writers = [few.outreach.to_csv, few.outreach.to_parquet, few.outreach.to_excel]
-    for write, name in zip(writers, ("x.csv", "x.parquet", "x.xlsx"), strict=True):
-        assert list(of.read_prospects(write(tmp_path / name))) == list(people)
-    for name in ("export.csv", "export.parquet", "folder"):
-        path = of.export_people(tmp_path / name, limit=2)
-        assert list(of.read_prospects(path)) == list(people)
-    old = few[sorted(few)]
-    assert list(of.read_prospects(old.outreach.to_csv(tmp_path / "old.csv"))) == list(old)
 
 
 def test_brief_keeps_custom_columns(people: pd.DataFrame) -> None:

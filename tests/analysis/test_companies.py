@@ -342,15 +342,6 @@ def test_an_unknown_level_is_an_error(people: pd.DataFrame) -> None:
         people.outreach.headcount("departments")
 
 
-def test_the_input_does_not_change(people: pd.DataFrame) -> None:
-    """No method of the accessor changes the frame."""
-    people = people.head(20)
-    before = people.copy(deep=True)
-    for method in ("companies", "headcount", *PERSON_TABLES, "locations"):
-        getattr(people.outreach, method)()
-    pd.testing.assert_frame_equal(people, before)
-
-
 ODD_EXPERIENCES = [
     {"title": "VP", "start_date": "2020-01-31", "current": True, "level": None},
     None,

@@ -425,10 +425,10 @@ def test_a_full_disk_is_an_error(sandbox: Sandbox, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("people", "growth"), [(8_000, 95), pytest.param(20_000, 150, marks=pytest.mark.slow)]
+    ("people", "growth"), [(6_000, 95), pytest.param(20_000, 150, marks=pytest.mark.slow)]
 )
 def test_memory_does_not_grow_with_the_people(tmp_path: Path, people: int, growth: int) -> None:
-    """Exports of 80 and 200 MB take a few parts more memory than smaller ones, not all people."""
+    """Exports of 60 and 200 MB take a few parts more memory than smaller ones, not all people."""
     code = """if True:
         import resource, sys
         import outreach_frames as of

@@ -321,8 +321,8 @@ def test_exports_that_excel_saved_are_read(
 ) -> None:
     """Excel's rewriting of each export has its dtypes, with the metadata file and without."""
     exports = {
-        "people": people.head(40),
-        "brief": people.head(40).outreach.brief(),
+        "people": people.head(20),
+        "brief": people.head(20).outreach.brief(),
         "contacts": of.contacts(sandbox.contact_ids[:40], client=client, progress=False),
         "mailboxes": of.mailboxes(client=client, progress=False),
         "sequences": of.sequences(client=client, progress=False),

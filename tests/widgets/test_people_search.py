@@ -368,7 +368,7 @@ async def test_a_wait_is_shown_until_it_ends() -> None:
     def respond(received: Received) -> Reply:
         number = received.json["page"]
         if number == 4 and next(waits, False):
-            return json({}, 429, {"Retry-After": "2"})
+            return json({}, 429, {"Retry-After": "1"})
         if number == 8:
             is_over.wait(PATIENCE)
         return delayed(0.6 if number == 2 else 0, people(received, 800))
