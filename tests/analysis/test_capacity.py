@@ -290,17 +290,6 @@ def test_a_mailbox_with_only_a_ramp_sends() -> None:
     )
 
 
-def test_a_plan_of_many_leads_over_years_is_fast() -> None:
-    """Steps are computed per group of leads: ten times the leads and limits take no longer."""
-    few = of.sending_capacity(mailboxes(40, 7), 9_400, email_days=[0, 3, 7, 14], start=MONDAY)
-    many = of.sending_capacity(
-        mailboxes(40_000, 7_000), 9_400_000, email_days=[0, 3, 7, 14], start=MONDAY
-    )
-    counts = ["emails", "leads_finished", "leads_started"]
-    pd.testing.assert_frame_equal(few[counts] * 1_000, many[counts])
-    assert few["date"].equals(many["date"])
-
-
 BOX = mailboxes(5)
 NO_SENDER = mailboxes(5, 0, None, status=["inactive", "active", "active"])
 HUGE = mailboxes(2**62, 2**62)

@@ -10,9 +10,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.analysis.interface_columns import TABLES
-from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from outreach_frames.sandbox import Sandbox
 
 DEPENDS: dict[str, list[str]] = {
     "segments": ["title"],
@@ -94,48 +92,10 @@ def test_labels_are_unique_within_a_table(table: str) -> None:
     assert not of.columns(table)["label"].duplicated().any()
 
 
-def test_labels_are_the_words_of_plots(people: pd.DataFrame) -> None:
-    """A department has the label of its bar; a job function of the same name is marked."""
-    labels = of.columns().set_index("name")["label"]
-    shown = [label.get_text() for label in of.plots.headcount(people).get_yticklabels()]
-    departments = labels[[f"company_department_headcount_{name}" for name in spec.DEPARTMENTS]]
-    assert set(shown) == set(departments)
-    functions = "company_job_function_headcount_"
-    assert (
-        labels[f"{functions}finance_financial_planning_analysis"] == "Financial planning analysis"
-    )
-    assert labels[f"{functions}engineering_technical_engineering_technical"] == (
-        "Engineering (job function)"
-    )
-    assert labels[["name", "company_name", "company_location_details_country"]].tolist() == [
-        "Name",
-        "Company name",
-        "Company country",
-    ]
-
-
 def test_an_unknown_table_is_an_error() -> None:
     """An unknown table is an error that names the valid tables."""
     with pytest.raises(InvalidInputError, match="Did you mean 'contacts'"):
         of.columns("contact")
-
-
-def test_brief_shows_a_dozen_columns_of_each_table(
-    people: pd.DataFrame, client: Client, sandbox: Sandbox
-) -> None:
-    """The brief view of people, companies and contacts has the main columns and all rows."""
-    contacts = of.contacts(sandbox.contact_ids[:3])
-    companies = people.outreach.companies()
-    for frame, fields in [(people, spec.PERSON), (companies, spec.COMPANY)]:
-        brief = frame.outreach.brief()
-        assert len(brief.columns) - ("people_in_frame" in brief) == 12
-        assert {*brief} - {"people_in_frame"} <= {*spec.columns(fields)}
-        assert brief.index.equals(frame.index)
-    assert list(people.outreach.brief())[:3] == ["name", "title", "company_name"]
-    brief = contacts.outreach.brief()
-    assert list(brief)[:4] == ["asked", "found", "detail", "name"]
-    assert brief.columns.is_unique
-    assert "phone_numbers" not in contacts.outreach.brief()
 
 
 CONSTANTS = {"people": ["object", "company_object"], "companies": ["object"]}

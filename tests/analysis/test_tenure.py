@@ -227,6 +227,22 @@ def test_years_are_counted_by_the_calendar(starts: list[date], day: str) -> None
     assert years.is_monotonic_increasing
 
 
+def test_names_with_one_profile_url_are_one_employer() -> None:
+    """A name without a URL is the company whose URL other rows give with both names."""
+    acme, stated = {"company_profnet_url": URLS[0]}, {"current_position_start_date": "2022-01-01"}
+    former = position("Acme Labs", "2020-01-01", "2021-12-31")
+    people: list[dict[str, Any]] = [
+        stated | {"id": "1", "company": {"name": "Acme"}, "experiences": [former]},
+        {"id": "2", "experiences": [former | acme]},
+        {"id": "3", "company": {"name": "ACME", "profnet_url": URLS[1]}},
+    ]
+    assert frame_of(people).outreach.tenure(as_of=DAY)["changed_employer"].tolist()[0] is False
+    assert frame_of(people[:2]).outreach.tenure(as_of=DAY)["changed_employer"][0]
+    # A name with two URLs may be either company.
+    people.append({"id": "4", "company": {"name": "Acme", "profnet_url": URLS[2]}})
+    assert frame_of(people).outreach.tenure(as_of=DAY)["changed_employer"][0]
+
+
 def test_tenure_keeps_the_index_and_the_dtypes(people: pd.DataFrame) -> None:
     """The result has the frame's index, and the same columns and dtypes without rows."""
     some = people.sample(20, random_state=1).set_index("name")

@@ -23,7 +23,6 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
-from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests.examples import share_of_examples
@@ -206,7 +205,6 @@ FRAMES = {
     },
     "name of columns": pd.DataFrame({"a": [1]}).rename_axis(columns="what"),
 }
-PARQUET = [name for name in FRAMES if name not in {"lists", "mixed", "dicts", "nothing"}]
 DAMAGE: list[Any] = [
     None, True, 5, -1, 1e99, 10**30, "x", "", ",", "\0", "\ud800", [], {}, [None], ["a", 1],
     {"dtype": 5}, "arrow", "category", "object", "period[M]", "Sparse[int]", "U9", "V8", "(",
@@ -295,22 +293,6 @@ def test_models_of_columns_may_hold_anything(tmp_path, name, data):
         with_other_models(noted, data)
         notes.write_text(json.dumps(noted))
         read_or_refuse(path)
-
-
-@pytest.mark.filterwarnings("ignore")
-@given(st.sampled_from(PARQUET), st.data())
-def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
-    """Whatever its metadata, a Parquet file is read or rejected."""
-    path = tmp_path / "x.parquet"
-    try:
-        write_parquet(FRAMES[name], path)
-    except InvalidInputError:
-        return
-    table = pq.read_table(path)
-    notes = {key.decode(): json.loads(value) for key, value in table.schema.metadata.items()}
-    changed = {key: json.dumps(value) for key, value in damaged(notes, data).items()}
-    pq.write_table(table.replace_schema_metadata(changed), path)
-    read_or_refuse(path)
 
 
 @pytest.mark.parametrize(

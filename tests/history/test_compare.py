@@ -222,21 +222,6 @@ def test_a_second_row_with_the_same_profile_is_one_person(
         assert comparison.disappeared.empty
 
 
-def test_changes_of_lists_are_readable_in_files(tmp_path: Path) -> None:
-    """A changed list is JSON with unescaped letters, and a file equals that of `to_csv`."""
-    before, after = (
-        frame_of([{"id": "1", "languages": [{"proficiency": "native", "language": name}]}])
-        for name in ("Türkçe", "日本語")
-    )
-    comparison = of.compare_people(before, after)
-    (change,) = comparison.changed[["before", "after"]].to_numpy().tolist()
-    texts = [f'[{{"language":"{name}","proficiency":"native"}}]' for name in ("Türkçe", "日本語")]
-    assert change == texts
-    written = comparison.to_csv(tmp_path / "tables") / "changed.csv"
-    expected = comparison.changed.outreach.to_csv(tmp_path / "changed.csv")
-    assert written.read_bytes() == expected.read_bytes()
-
-
 def test_links_to_pictures_do_not_count_as_changed() -> None:
     """Links to pictures, which expire, are not compared."""
     before = pd.DataFrame({"id": ["1"], "image_url": ["a"], "title": ["CTO"]})

@@ -34,12 +34,6 @@ def details(frame: pd.DataFrame) -> dict[int, str]:
     return dict(zip(unsent["position"].tolist(), unsent["detail"], strict=True))
 
 
-def test_another_spelling_is_the_same_person() -> None:
-    """All spellings of an address or a profile URL are one person, whose first row is kept."""
-    assert kept_rows([(email, None) for email in EMAILS]) == [0]
-    assert kept_rows([(None, url) for url in PROFILES]) == [0]
-
-
 def test_each_duplicate_names_the_kept_row() -> None:
     """Details name the identifier that a duplicate shares with the first row, or the link."""
     rows: list[Row] = [
