@@ -127,10 +127,3 @@ def test_brief_keeps_custom_columns(people: pd.DataFrame) -> None:
     assert list(frame[["title", "own"]].outreach.brief()) == ["title", "own"]
     assert list(pd.DataFrame([range(20)]).outreach.brief()) == list(range(12))
     assert pd.DataFrame().outreach.brief().empty
-
-
-def test_constant_columns_are_omitted(people: pd.DataFrame) -> None:
-    """`object` and `company_object` are in no default view."""
-    few = people[["object", "company_object", "id", "gender"]]
-    assert list(few.outreach.brief()) == ["id", "gender"]
-    assert "object" not in people.outreach.experiences().outreach.brief()

@@ -66,12 +66,8 @@ def test_an_invalid_row_does_not_block_a_duplicate() -> None:
     assert make_plan(frame, "seq_1").positions.tolist() == [1]
 
 
-def slowly_kept(rows: list[Row], people: int | None = None) -> list[int]:
-    """Return the first row of each row's person, by comparing every pair of rows.
-
-    If there are more rows than people, the rows repeat the people with other columns.
-    """
-    people = people or len(rows)
+def slowly_kept(rows: list[Row]) -> list[int]:
+    """Return the first row of each row's person, by comparing every pair of rows."""
     groups = [{row} for row in range(len(rows))]
     for one, other in product(range(len(rows)), repeat=2):
         if is_same(rows[one], rows[other]):
