@@ -191,16 +191,16 @@ def test_invalid_paths_are_an_error_before_any_request(tmp_path: Path) -> None:
 def test_a_failed_export_resumes(tmp_path: Path, name: str, failure: Reply) -> None:
     """After an error, no stored page is requested again, and the result is that of one run."""
     path = tmp_path / name
-    with stopped_export(path, service_of(205), 15, failure) as (service, error):
+    with stopped_export(path, service_of(85), 7, failure) as (service, error):
         assert not path.exists()
         (note,) = [note for note in error.__notes__ if "are kept" in note]
         kept = int(note.split()[0])
-        assert 0 < kept <= 140
+        assert 0 < kept <= 60
         assert kept % 10 == 0
         assert str(partial_of(path)) in note
         of.export_people(path, page_size=10)
         # A request of the failed run may arrive late.
-        assert set(pages_asked(service)) == set(range(kept // 10 + 1, 22))
+        assert set(pages_asked(service)) == set(range(kept // 10 + 1, 10))
         expected = of.search_people(limit=None, page_size=10)
     pd.testing.assert_frame_equal(of.read_prospects(path), expected, check_flags=False)
     assert names_in(tmp_path) == names_of(name)
@@ -209,7 +209,7 @@ def test_a_failed_export_resumes(tmp_path: Path, name: str, failure: Reply) -> N
 def test_ctrl_c_keeps_the_pages_read_so_far(tmp_path: Path) -> None:
     """Ctrl-C ends an export with a note, and the same call resumes."""
     path = tmp_path / "people.csv"
-    pages = service_of(150)
+    pages = service_of(110)
 
     def reply(request: Received) -> Reply:
         if request.json["page"] == 10 and not stopped.is_set():
@@ -223,7 +223,7 @@ def test_ctrl_c_keeps_the_pages_read_so_far(tmp_path: Path) -> None:
             of.export_people(path, page_size=10)
         assert any("Repeat the call to resume" in note for note in caught.value.__notes__)
         of.export_people(path, page_size=10)
-    assert numbers(of.read_prospects(path)) == list(range(1, 151))
+    assert numbers(of.read_prospects(path)) == list(range(1, 111))
 
 
 SPLIT = {"person_titles": ["CEO"], "split_by": "person_titles"}
@@ -448,7 +448,7 @@ def test_memory_does_not_grow_with_the_people(tmp_path: Path, people: int, growt
     assert many < few + growth
 
 
-@pytest.mark.parametrize(("options", "again"), [([], 0), (["--resume"], 0), (["--no-resume"], 1)])
+@pytest.mark.parametrize(("options", "again"), [([], 0), (["--no-resume"], 1)])
 def test_the_command_line_resumes_an_export(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -358,7 +358,7 @@ def test_a_reader_during_a_rewrite_gets_one_version(tmp_path: Path, *, other: bo
     writer = threading.Thread(target=rewrite)
     writer.start()
     try:
-        for _ in range(150):
+        for _ in range(80):
             # Between the metadata file and the file, the old rows get dtypes that fit them.
             numbers = pd.to_numeric(read_prospects(path)["x"]).tolist()
             assert any(numbers == pd.to_numeric(frame["x"]).tolist() for frame in frames)
