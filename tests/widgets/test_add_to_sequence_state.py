@@ -119,6 +119,15 @@ def sequences_frame(*rows: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names).astype({"created_at": "datetime64[ns, UTC]"})
 
 
+def test_only_active_overrides_count() -> None:
+    """Overrides that are off are dropped, and empty parts are omitted."""
+    value = read_value({"overrides": {spec.OVERRIDES[0].name: False}, "mailboxes": ["a@b.example"]})
+    assert value["overrides"] == {}
+    assert plan_arguments(value)["overrides"] is None
+    assert plan_arguments(value)["mailboxes"] == ["a@b.example"]
+    assert plan_arguments(read_value({}))["mailboxes"] is None
+
+
 def test_sequences_with_the_same_name() -> None:
     """Sequences with the same name are distinguished by creator, date and id, and need an id."""
     twin = {"name": "Twin", "status": "active", "created_by_user_email": "ada@example.org"}
