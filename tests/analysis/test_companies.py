@@ -29,19 +29,6 @@ PERSON_TABLES = {
 CONTACT_TABLES = {"phone_numbers": spec.PHONE_NUMBER, "recent_activity": spec.ACTIVITY}
 
 
-def test_every_company_has_one_row(people: pd.DataFrame) -> None:
-    """Each company has one row, with its own values and the number of its people."""
-    companies = people.outreach.companies()
-    assert list(companies["id"]) == list(people["company_id"].dropna().unique())
-    assert list(companies.columns) == [*spec.columns(spec.COMPANY), "people_in_frame"]
-    assert companies["people_in_frame"].sum() == people["company_id"].notna().sum()
-    first = people.drop_duplicates("company_id").reset_index(drop=True)
-    for column in spec.columns(spec.COMPANY):
-        pd.testing.assert_series_equal(
-            companies[column], first[f"company_{column}"], check_names=False
-        )
-
-
 KNOWN = st.lists(
     st.tuples(
         st.sampled_from(["x", "y", "z", None, "", " "]),
@@ -340,15 +327,6 @@ def test_an_unknown_level_is_an_error(people: pd.DataFrame) -> None:
     """An unknown level is an error that names the valid one."""
     with pytest.raises(of.OutreachError, match="Did you mean 'department'"):
         people.outreach.headcount("departments")
-
-
-def test_the_input_does_not_change(people: pd.DataFrame) -> None:
-    """No method of the accessor changes the frame."""
-    people = people.head(20)
-    before = people.copy(deep=True)
-    for method in ("companies", "headcount", *PERSON_TABLES, "locations"):
-        getattr(people.outreach, method)()
-    pd.testing.assert_frame_equal(people, before)
 
 
 ODD_EXPERIENCES = [

@@ -29,8 +29,12 @@ OF_TABLES: dict[str, Callable[[Any], pd.DataFrame]] = {
 
 
 def test_any_index_gives_the_same(people: pd.DataFrame) -> None:
-    """Labels that repeat, equal a column's name or have several levels change no value."""
+    """Labels that repeat, equal a column's name or have several levels change no value.
+
+    The frame itself stays unchanged.
+    """
     people = people.head(8)[COLUMNS]
+    before = people.copy(deep=True)
     indices = {
         "repeated": people.set_axis([5] * 8, axis="index"),
         "named as a column": people.set_index("id", drop=False),
@@ -45,3 +49,4 @@ def test_any_index_gives_the_same(people: pd.DataFrame) -> None:
                 pd.testing.assert_index_equal(found.index, frame.index, obj=f"{name}, {kind}")
                 found = found.reset_index(drop=True)
             pd.testing.assert_frame_equal(found, expected, obj=f"{name}, {kind}")
+    pd.testing.assert_frame_equal(people, before)

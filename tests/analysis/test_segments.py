@@ -11,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
-from outreach_frames import spec
-from outreach_frames.analysis.segments import SEGMENTS
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
 
@@ -82,26 +80,6 @@ def test_segments_equal_a_brute_force(rows: list[tuple[Any, ...]], backend: Any)
     assert len(table) == len(expected)
     assert table["people"].is_monotonic_decreasing
     assert table["median_legal"].isna().all()
-
-
-@pytest.mark.parametrize("by", ["company_size", ["company_industry", "company_is_b2b"]])
-def test_segments_of_a_search_add_up(people: pd.DataFrame, by: Any) -> None:
-    """The segments of a search include every person, and each company's numbers once."""
-    people = people.head(80)
-    table = people.outreach.segments(by)
-    keys = [by] if isinstance(by, str) else by
-    assert list(table) == [*keys, *(field.name for field in SEGMENTS)]
-    assert table["people"].sum() == len(people)
-    assert table.index.equals(pd.RangeIndex(len(table)))
-    assert table["share"].sum() == pytest.approx(1)
-    assert table[keys].dtypes.equals(people[keys].dtypes)
-    firsts = people.drop_duplicates([*keys, "company_id"]).groupby(keys, dropna=False)
-    expected = firsts[[EMPLOYEES, *(f"company_department_headcount_{d}" for d in spec.DEPARTMENTS)]]
-    found = table.set_index(keys).filter(like="median_").sort_index()
-    assert found.to_numpy().tolist() == expected.median().sort_index().to_numpy().tolist()
-    numbers = table.dtypes.astype(str).tolist()[len(keys) :]
-    assert numbers == ["Int64", "Int64", *["Float64"] * 16]
-    assert people.head(0).outreach.segments(by).dtypes.equals(table.dtypes)
 
 
 def test_segments_of_one_size_keep_their_order() -> None:

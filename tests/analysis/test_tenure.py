@@ -227,17 +227,6 @@ def test_years_are_counted_by_the_calendar(starts: list[date], day: str) -> None
     assert years.is_monotonic_increasing
 
 
-def test_anniversaries_are_whole_years() -> None:
-    """Tenure becomes a whole number of years on the anniversary, not the day before."""
-    for month_and_day in ("01-01", "02-28", "03-01", "12-31"):
-        starts = [f"{2026 - years}-{month_and_day}" for years in range(1, 41)]
-        day = f"2026-{month_and_day}"
-        before = str(date.fromisoformat(day) - timedelta(days=1))
-        assert years_until(starts, day).tolist() == [*range(1, 41)]
-        shortly = years_until(starts, before) - pd.Series(range(1, 41))
-        assert shortly.between(-0.003, 0, inclusive="left").all()
-
-
 def test_names_with_one_profile_url_are_one_employer() -> None:
     """A name without a URL is the company whose URL other rows give with both names."""
     acme, stated = {"company_profnet_url": URLS[0]}, {"current_position_start_date": "2022-01-01"}

@@ -1,20 +1,18 @@
-"""Measure all figures of `docs/explanation/benchmarks.md`, print the table and write it as JSON.
+"""Measure all figures of `docs/explanation/benchmarks.md`, and print the table.
 
 Run ``python -m tests.benchmarks``, which takes some ten minutes, mostly for the alternatives. With
-names of measurements, only these run, and no file is written. ``--against COMMIT`` measures that
-commit and this tree in turn, and prints the ratio.
+names of measurements, only these run. ``--against COMMIT`` measures that commit and this tree in
+turn, and prints the ratio.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from tests.benchmarks import (
     against,
@@ -42,11 +40,9 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
 
 
 def main() -> None:
-    """Measure, print and write the results."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--people", type=int, default=100_000, help="people to export (100000)")
-    parser.add_argument("--json", type=Path, default=Path("benchmarks.json"), help="where to")
-    parser.add_argument("--without-export", action="store_true", help="leave out the longest")
     parser.add_argument("--against", metavar="COMMIT", help="compare with another commit")
     parser.add_argument("--runs", type=int, default=3, help="runs on each commit (3)")
     parser.add_argument("names", nargs="*", help=f"any of {', '.join(MEASUREMENTS)}; all")
@@ -54,8 +50,6 @@ def main() -> None:
     if unknown := set(options.names) - set(MEASUREMENTS):
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}")
     measurements = MEASUREMENTS | {"export": partial(service.compare_export, options.people)}
-    if options.without_export:
-        del measurements["export"]
     if options.against:
         names = options.names or measurements
         against.print_ratios(options.against, names, runs=options.runs)
@@ -69,10 +63,6 @@ def main() -> None:
     machine = f"{os.cpu_count()} cores, {gibibytes:.0f} GiB, Python {platform.python_version()}"
     day = datetime.now(UTC).date().isoformat()
     print(f"\n{day}, {machine}\n\n{as_markdown(comparisons)}")
-    if options.names:
-        return
-    table = {"date": day, "machine": machine, "rows": [one.as_dict() for one in comparisons]}
-    options.json.write_text(json.dumps(table, indent=2) + "\n")
 
 
 if __name__ == "__main__":

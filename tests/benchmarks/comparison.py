@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -35,10 +34,6 @@ class Comparison:
     def reached(self) -> bool:
         """Whether the goal is reached."""
         return self.ratio <= self.goal if self.at_most else self.ratio >= self.goal
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the comparison for JSON."""
-        return {**asdict(self), "ratio": round(self.ratio, 2), "reached": self.reached}
 
 
 def as_markdown(comparisons: Iterable[Comparison]) -> str:

@@ -219,24 +219,6 @@ def test_sending_unknown_rows_again(notebook: Notebook) -> None:
         assert first == again
 
 
-def test_an_outdated_plan_is_not_sent(notebook: Notebook) -> None:
-    """After a change the rows must be checked again; the plan keeps their values at that check."""
-    with adding(notebook, MIXED) as (service, widget):
-        check(widget)
-        expect(button(widget, "Add 2 leads to 'The active one'")).to_be_enabled()
-        widget.get_by_label("Column for profnet_url").select_option(label="none")
-        expect_text(widget, "Out of date: check rows again.")
-        expect(button(widget, "Add leads")).to_be_disabled()
-        button(widget, "Check rows").click()
-        send = button(widget, "Add 2 leads to 'The active one'")
-        expect(send).to_be_enabled()
-        notebook.ask("df['E-Mail'] = 'changed@example.com'")
-        send.click()
-        expect_text(widget, "2 of 5 rows are in the sequence now.")
-        (body,) = posts(service)
-        assert body == {"leads": [{"email": "ada@example.com"}, {"email": "cy@example.com"}]}
-
-
 def test_a_rejected_click_keeps_the_button(notebook: Notebook) -> None:
     """A click after a change of the connection sends nothing, and the button stays enabled."""
     with adding(notebook, MIXED) as (service, widget):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 
-import pytest
-
 from outreach_frames.common.card import Card, Details, Fact, as_html, as_text
 
 BAD = "<b>Ada</b>\x1b[2J\u202e"
@@ -42,15 +40,6 @@ def test_a_text_of_several_lines_is_one_line() -> None:
     made = Card("One.", [Fact("status", "fine\n  added  500")])
     assert as_text(made).splitlines() == ["One.", "  status  fine\\n  added  500"]
     assert "fine\\n" in as_html(made)
-
-
-@pytest.mark.parametrize("is_code", [True, False])
-def test_empty_parts_are_omitted(is_code: bool) -> None:
-    """A card with only a headline is one line and one paragraph."""
-    made = Card("Nothing.", [], details=[Details("Lead", [], is_code=is_code)])
-    assert as_text(made) == "Nothing."
-    assert as_html(made).count("<p>") == 1
-    assert "Lead" not in as_html(made)
 
 
 def test_code_keeps_its_lines() -> None:

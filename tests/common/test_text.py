@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.common.text import (
-    has_lone_surrogate,
     printable,
     quoted,
-    shorten,
-    unique_name,
 )
 
 ANY_TEXT = st.text(st.characters())
@@ -40,15 +37,6 @@ def test_control_characters_are_escaped() -> None:
     assert printable("a\x1bb\nc", keep="\n") == "a\\x1bb\nc"
 
 
-@given(ANY_TEXT, st.integers(1, 40))
-def test_shortened_text_is_the_text_or_its_beginning(text: str, most: int) -> None:
-    """Text is never longer than the limit; longer text ends in an ellipsis."""
-    short = shorten(text, most)
-    whole = printable(text)
-    assert len(short) <= most
-    assert short == whole if len(whole) <= most else short == f"{whole[: most - 1]}…"
-
-
 def test_values_are_quoted_at_any_depth() -> None:
     """A value whose repr fails is shown as its type."""
     assert quoted("it's") == '"it\'s"'
@@ -58,19 +46,3 @@ def test_values_are_quoted_at_any_depth() -> None:
         deep = [deep]
     # Newer versions of Python can represent deeper lists than older ones.
     assert len(quoted(deep)) <= 60
-
-
-@given(st.lists(st.sampled_from(["a", "b", "a_2", "a_3"]), max_size=12))
-def test_unique_names_are_unique(names: list[str]) -> None:
-    """Repeated names become unique, and the first one stays unchanged."""
-    unique: list[str] = []
-    for name in names:
-        unique.append(unique_name(name, unique))
-    assert len(set(unique)) == len(names)
-    assert unique[:1] == names[:1]
-
-
-def test_a_lone_surrogate_is_found() -> None:
-    """A lone surrogate cannot be sent or saved; a surrogate pair is a valid character."""
-    assert has_lone_surrogate("Ada \ud83d")
-    assert not has_lone_surrogate("Ada \U0001f600")

@@ -75,8 +75,6 @@ def test_nested_fields_of_any_type_are_exported(
         expected = of.search_people(limit=None, page_size=3)
         assert [expected[name].tolist() for name in expected]
         paths = [of.export_people(folder / f"export{end}", page_size=3) for end in ENDS]
-    paths += [expected.outreach.to_parquet(folder / "own.parquet")]
-    paths += [expected.outreach.to_csv(folder / "own.csv")]
     for path in paths:
         read = of.read_prospects(path)
         assert read.dtypes.equals(expected.dtypes)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import outreach_frames as of
-from outreach_frames.client.client import Client
 from outreach_frames.errors import ServerError
 from tests.scripted import Received, Reply, json, scripted
 
@@ -34,19 +32,6 @@ def page_of(request: Received) -> Reply:
             },
         }
     )
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_an_export_equals_a_split_search(client: Client, tmp_path: Path, name: str) -> None:
-    """People, order and values equal those of the search."""
-    search: dict[str, Any] = {
-        "person_titles": ["Head", "Manager", "of"],
-        "split_by": "person_titles",
-    }
-    frame = of.search_people(**search, limit=None)
-    export = of.read_prospects(of.export_people(tmp_path / name, **search))
-    pd.testing.assert_series_equal(export["person_titles"], frame["person_titles"])
-    assert export["id"].tolist() == frame["id"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -222,35 +222,11 @@ def test_a_second_row_with_the_same_profile_is_one_person(
         assert comparison.disappeared.empty
 
 
-def test_changes_of_lists_are_readable_in_files(tmp_path: Path) -> None:
-    """A changed list is JSON with unescaped letters, and a file equals that of `to_csv`."""
-    before, after = (
-        frame_of([{"id": "1", "languages": [{"proficiency": "native", "language": name}]}])
-        for name in ("Türkçe", "日本語")
-    )
-    comparison = of.compare_people(before, after)
-    (change,) = comparison.changed[["before", "after"]].to_numpy().tolist()
-    texts = [f'[{{"language":"{name}","proficiency":"native"}}]' for name in ("Türkçe", "日本語")]
-    assert change == texts
-    written = comparison.to_csv(tmp_path / "tables") / "changed.csv"
-    expected = comparison.changed.outreach.to_csv(tmp_path / "changed.csv")
-    assert written.read_bytes() == expected.read_bytes()
-
-
 def test_links_to_pictures_do_not_count_as_changed() -> None:
     """Links to pictures, which expire, are not compared."""
     before = pd.DataFrame({"id": ["1"], "image_url": ["a"], "title": ["CTO"]})
     after = pd.DataFrame({"id": ["1"], "image_url": ["b"], "title": ["CEO"]})
     assert of.compare_people(before, after).changed["field"].tolist() == ["title"]
-
-
-@pytest.mark.filterwarnings(QUIET)
-def test_the_viewers_own_profile_url_does_not_match() -> None:
-    """The URL /in/me, which is the viewer's own profile, does not match two people."""
-    before, after = (frame_of([{"profnet_url": f"{URL}me", "name": name}]) for name in ("A", "B"))
-    comparison = of.compare_people(before, after)
-    assert comparison.changed.empty
-    assert comparison.summary()["count"].tolist()[:3] == [1, 1, 0]
 
 
 @pytest.mark.filterwarnings(QUIET)
@@ -310,22 +286,19 @@ def test_values_of_different_types_are_compared_by_value() -> None:
 
 @pytest.mark.filterwarnings(QUIET)
 def test_a_round_trip_is_not_a_change(client: Client, tmp_path: Path) -> None:
-    """Both dtype backends, CSV, Parquet, parts and snapshots have no differences."""
-    people = of.search_people(limit=30)
-    forms: list[Any] = [of.search_people(limit=30, dtype_backend="pyarrow")]
-    forms += [
-        of.export_people(tmp_path / name, limit=30)
-        for name in ("people.csv", "people.parquet", "parts")
-    ]
+    """Both dtype backends, CSV, Parquet parts and another order have no differences."""
+    people = of.search_people(limit=12)
+    forms: list[Any] = [of.search_people(limit=12, dtype_backend="pyarrow")]
+    forms += [of.export_people(tmp_path / name, limit=12) for name in ("people.csv", "parts")]
     forms.append(people.sample(frac=1, random_state=1).set_index("name", drop=False))
     for before, after in pairwise([people, *forms]):
         comparison = of.compare_people(before, after)
-        assert comparison.summary()["count"].tolist() == [30, 30, 30, 0, 0, 0, 0, 0]
+        assert comparison.summary()["count"].tolist() == [12, 12, 12, 0, 0, 0, 0, 0]
 
 
 def test_columns_that_pandas_wrote_as_other_types_are_noted(client: Client, tmp_path: Path) -> None:
     """Lists beside text, and times beside numbers, are no changes and are named in the notes."""
-    people = of.search_people(limit=50)
+    people = of.search_people(limit=10)
     people.to_csv(tmp_path / "people.csv", index=False)
     lists = {"experiences", "educations", "languages"}
     later = pd.read_csv(tmp_path / "people.csv")
@@ -449,21 +422,10 @@ def test_duplicates_do_not_count_as_complete() -> None:
     assert comparison.notes[0] == "'before' is incomplete: it has 1 of 2 matching people."
 
 
-@pytest.mark.filterwarnings(QUIET)
-def test_other_attrs_are_compared() -> None:
-    """Filters and limits of unknown form are compared without an error."""
-    before, after = frame_of([{"id": "1"}]), frame_of([{"id": "1"}])
-    before.attrs = {"filters": {"x": [1, "a", [2], None]}, "limit": "many"}
-    after.attrs = {"filters": {"x": [[2], None, "a", 1]}, "limit": None}
-    assert of.compare_people(before, after).notes == [
-        "The searches differ: limit was 'many' and is now not set."
-    ]
-
-
 def test_columns_of_one_side_are_noted_and_not_compared(client: Client) -> None:
     """If one side has no headcounts, changes are missing, and a note names the columns."""
-    whole = of.search_people(person_seniorities=["vp"])
-    slim = of.search_people(person_seniorities=["vp"], headcount="none")
+    whole = of.search_people(person_seniorities=["vp"], limit=5)
+    slim = of.search_people(person_seniorities=["vp"], limit=5, headcount="none")
     comparison = of.compare_people(slim, whole)
     assert comparison.headcount["change"].isna().all()
     assert comparison.headcount["after"].notna().all()

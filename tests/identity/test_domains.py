@@ -94,12 +94,6 @@ def test_the_domain_follows_the_public_suffix_list(
     assert key(f"{before}{host}") == (expected or None)
 
 
-def test_a_column_keeps_its_order_and_missing_cells() -> None:
-    """Repeated and missing cells keep their positions."""
-    texts = pa.chunked_array([["b.de", None, "x.a.de"], ["b.de", "none"]])
-    assert domain_keys(texts.combine_chunks()).to_pylist() == ["b.de", None, "a.de", "b.de", None]
-
-
 @pytest.mark.long
 def test_a_domain_needs_no_network() -> None:
     """The list of public suffixes is that of the installed package; nothing is downloaded."""

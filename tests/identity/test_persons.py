@@ -34,12 +34,6 @@ def details(frame: pd.DataFrame) -> dict[int, str]:
     return dict(zip(unsent["position"].tolist(), unsent["detail"], strict=True))
 
 
-def test_another_spelling_is_the_same_person() -> None:
-    """All spellings of an address or a profile URL are one person, whose first row is kept."""
-    assert kept_rows([(email, None) for email in EMAILS]) == [0]
-    assert kept_rows([(None, url) for url in PROFILES]) == [0]
-
-
 def test_each_duplicate_names_the_kept_row() -> None:
     """Details name the identifier that a duplicate shares with the first row, or the link."""
     rows: list[Row] = [
@@ -72,12 +66,8 @@ def test_an_invalid_row_does_not_block_a_duplicate() -> None:
     assert make_plan(frame, "seq_1").positions.tolist() == [1]
 
 
-def slowly_kept(rows: list[Row], people: int | None = None) -> list[int]:
-    """Return the first row of each row's person, by comparing every pair of rows.
-
-    If there are more rows than people, the rows repeat the people with other columns.
-    """
-    people = people or len(rows)
+def slowly_kept(rows: list[Row]) -> list[int]:
+    """Return the first row of each row's person, by comparing every pair of rows."""
     groups = [{row} for row in range(len(rows))]
     for one, other in product(range(len(rows)), repeat=2):
         if is_same(rows[one], rows[other]):

@@ -21,7 +21,6 @@ import outreach_frames as of
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.interchange import as_frame
-from outreach_frames.tables.schema import to_frame
 from tests.libraries import LIBRARIES
 from tests.reading.people_strategies import EXACT_FLOATS, INT64, TEXTS
 
@@ -275,25 +274,3 @@ def test_any_frame_is_unchanged_after_a_round_trip(
         as_frame(pl.concat([whole[:start], whole[start:]], rechunk=False)), frame
     )
     pd.testing.assert_frame_equal(as_frame(pa.table(frame).slice(start)), part)
-
-
-NUMBERS = st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=20)
-
-
-@given(
-    st.lists(NUMBERS, min_size=1, max_size=3),
-    st.integers(0, 10),
-    st.integers(0, 20),
-)
-def test_integers_equal_those_of_pandas(
-    chunks: list[list[int | None]], start: int, rows: int
-) -> None:
-    """Integers in one or several chunks become a writable array."""
-    column = pa.chunked_array(chunks, pa.int64()).slice(start, rows)
-    before = column.to_pylist()
-    values = to_frame(pa.table({"n": column}), "numpy_nullable")["n"]
-    pd.testing.assert_series_equal(values, pd.Series(before, dtype="Int64", name="n"))
-    values[:] = 7
-    values[:] = pd.NA
-    assert values.isna().all()
-    assert column.to_pylist() == before

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.syntax import field_name, is_field_name
-from outreach_frames.tables.value_text import BLANKS, column_texts, strip_texts
+from outreach_frames.tables.value_text import column_texts, strip_texts
 
 EAST = datetime.timezone(datetime.timedelta(hours=2))
 DAY = datetime.date(2024, 5, 1)
@@ -198,14 +198,6 @@ UNCLEAR = [
 def test_unclear_types_are_reported(column: pd.Series[Any]) -> None:
     """Bytes, lists, records, durations and intervals have no text; every row is reported."""
     assert list(column_texts(column).unreadable) == [0, 2]
-
-
-@given(st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
-def test_text_is_the_same_in_every_dtype(cells: list[str | None]) -> None:
-    """Text that is not blank is unchanged in every text dtype."""
-    expected = [cell if cell and cell.strip(BLANKS) else None for cell in cells]
-    for dtype in ("object", "str", "string[python]", "string[pyarrow]", "category"):
-        assert texts(pd.Series(cells, dtype=dtype)) == expected
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -14,7 +14,6 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.widgets import AddToSequence
 from outreach_frames.widgets.add_to_sequence.state import OUTCOMES_SHOWN
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, refused, sent, skipped
@@ -174,23 +173,6 @@ async def test_an_error_of_a_retry_is_shown() -> None:
         assert [text.partition(":")[0] for text in details] == ["missing_ai_credits", "odd"]
         assert page.widget.report is not None
         assert page.widget.report.error is not None
-
-
-@in_a_kernel
-async def test_cancel_while_a_cell_runs() -> None:
-    """Cancel works in a separate thread during a cell, and has no effect afterwards."""
-    with serving(slow) as (service, client):
-        page = Page(leads(2 * CHUNK), client)
-        await page.check()
-        page.send()
-        await begun(service)
-        click = threading.Thread(target=page.click, args=("cancel",))
-        click.start()
-        click.join()
-        assert page.state["phase"] == "cancelling"
-        await page.idle()
-        assert page.state["phase"] == ""
-        assert len(sent(service)) == 1
 
 
 @in_a_kernel
@@ -408,12 +390,6 @@ async def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
         assert "Unexpected" not in page.notices
         page.click("ready")
         await page.idle()
-
-
-def test_no_frame() -> None:
-    """An object that is not a frame is rejected at once."""
-    with pytest.raises(InvalidInputError, match="takes a frame"):
-        AddToSequence([])  # type: ignore[arg-type]
 
 
 @in_a_kernel

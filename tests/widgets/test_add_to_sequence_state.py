@@ -6,22 +6,17 @@ import ast
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.errors import InvalidInputError
-from outreach_frames.leads.plan import make_plan
 from outreach_frames.widgets.add_to_sequence.state import (
-    PROBLEMS_SHOWN,
     code_for,
     column_options,
     guess_columns,
     mailbox_options,
     plan_arguments,
-    plan_content,
     read_value,
     sequence_options,
 )
@@ -118,24 +113,10 @@ def test_unchosen_default_columns_are_disabled() -> None:
     assert code_for(read_value({}), []) == ""
 
 
-@pytest.mark.parametrize(
-    ("part", "words"),
-    [
-        ({"sequence": "s"}, "unknown field `sequence`. Its keys are sequence_id, email,"),
-        ({"email": 1}, r"got `int` - at `\$.email`"),
-        ({"data": ["a"]}, r"got `array` - at `\$.data`"),
-        ({"data": {"a": 1}}, r"got `int` - at `\$.data"),
-        ({"require": "a"}, r"Expected `array`, got `str` - at `\$.require`"),
-        ({"overrides": {"all": True}}, "unknown field `all`"),
-        ({"overrides": True}, r"got `bool` - at `\$.overrides`"),
-        ({"mailboxes": "a@example.org"}, r"Expected `array`, got `str` - at `\$.mailboxes`"),
-        ({"mailbox": 1}, r"got `int` - at `\$.mailbox`"),
-    ],
-)
-def test_invalid_choices(part: dict[str, Any], words: str) -> None:
-    """An unknown part of a choice, or one of a wrong type, is rejected."""
-    with pytest.raises(InvalidInputError, match=words):
-        read_value(part)
+def sequences_frame(*rows: dict[str, Any]) -> pd.DataFrame:
+    """Return a frame like that of of.sequences()."""
+    names = [field.name for field in spec.SEQUENCE if field.name != "_links"]
+    return pd.DataFrame(rows, columns=names).astype({"created_at": "datetime64[ns, UTC]"})
 
 
 def test_only_active_overrides_count() -> None:
@@ -145,26 +126,6 @@ def test_only_active_overrides_count() -> None:
     assert plan_arguments(value)["overrides"] is None
     assert plan_arguments(value)["mailboxes"] == ["a@b.example"]
     assert plan_arguments(read_value({}))["mailboxes"] is None
-
-
-def sequences_frame(*rows: dict[str, Any]) -> pd.DataFrame:
-    """Return a frame like that of of.sequences()."""
-    names = [field.name for field in spec.SEQUENCE if field.name != "_links"]
-    return pd.DataFrame(rows, columns=names).astype({"created_at": "datetime64[ns, UTC]"})
-
-
-def test_sequences_by_status() -> None:
-    """Documented statuses decide whether a sequence can be chosen."""
-    states = [*spec.SEQUENCE_STATUSES, "sleeping", None]
-    options = sequence_options(
-        sequences_frame(
-            *({"id": f"i{n}", "name": f"n{n}", "status": s} for n, s in enumerate(states))
-        )
-    )
-    for option, status in zip(options, states, strict=True):
-        accepts = spec.SEQUENCE_STATUSES.get(status or "", True)
-        assert option["accepts"] == accepts
-        assert bool(option["why"]) == (not accepts)
 
 
 def test_sequences_with_the_same_name() -> None:
@@ -210,24 +171,3 @@ def test_columns_that_cannot_be_used() -> None:
     assert [bool(option["problem"]) for option in options] == [False, True, True, True, False, True]
     assert options[0]["field"] == of.field_name("First Name")
     assert options[4]["field"] == ""
-
-
-def test_problems_are_cut() -> None:
-    """The page receives the first problems and their total number."""
-    plan = make_plan(pd.DataFrame({"email": ["n/a"] * PROBLEMS_SHOWN}), "s")
-    content = plan_content(plan)
-    assert len(content["problems"]) == PROBLEMS_SHOWN
-    assert content["problem_count"] - content["more_problems"] == PROBLEMS_SHOWN
-    assert content["headline"].startswith(f"0 of {PROBLEMS_SHOWN} rows will be sent")
-    words = "20 rows have a placeholder; 20 rows have no identifier"
-    assert ["Problems", words] in content["facts"]
-
-
-def test_a_plan_of_some_rows() -> None:
-    """A restricted plan sends only its rows, and the whole plan is unchanged."""
-    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example", "A@x.example", "c@x.example"]})
-    whole = make_plan(frame, "s")
-    plan = whole.only(np.array([1]))
-    assert list(plan.payloads()) == [{"leads": [{"email": "b@x.example"}]}]
-    assert plan.unsent["status"].tolist() == ["duplicate_in_frame"]
-    assert whole.positions.tolist() == [0, 1, 3]
