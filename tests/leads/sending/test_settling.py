@@ -50,37 +50,6 @@ def emails(*names: str) -> pd.DataFrame:
     return pd.DataFrame({"email": [f"{name}.x@example.com" for name in names]})
 
 
-class TestChangedRows:
-    """A run with corrected rows and the same journal sends no person twice."""
-
-    def test_corrected_rows_of_failed_csv(self, tmp_path: Path) -> None:
-        """Corrected rows of failed.csv are sent; added and unknown rows are not sent again."""
-        odd = refused("brand_new")
-        with serving(added, odd, script.reset(), added) as (service, client):
-            frame = emails("a", "b", "typo", "d", "e", "f", "x")
-            frame.loc[6, "email"] = "xexample.com"
-            first = add(frame, client, journal=tmp_path / "j")
-            assert column(first) == ["added"] * 2 + ["rejected"] * 2 + ["unknown"] * 2 + ["invalid"]
-            first.to_csv(tmp_path)
-            failed = of.read_prospects(tmp_path / "failed.csv")
-            failed["email"] = failed["email"].replace(
-                {"typo.x@example.com": "c.x@example.com", "xexample.com": "g.x@example.com"}
-            )
-            again = add(failed[["email"]], client, journal=tmp_path / "j", chunk_size=3)
-            assert column(again) == ["added"] * 2 + ["unknown"] * 2 + ["added"]
-            assert sent(service)[-1] == ["c", "d", "g"]
-
-    def test_after_a_new_token(self, tmp_path: Path) -> None:
-        """After a 401, a run with a new token resumes with the same journal."""
-        with serving(added, script.json({"error": "who?"}, 401), added) as (service, client):
-            plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
-            assert column(plan.submit(journal=tmp_path / "j"))[2] == "not_sent"
-            with Client(service.url, "new-token", cache=None) as other:
-                report = add(emails("a", "b", "c"), other, journal=tmp_path / "j")
-        assert column(report) == ["added"] * 3
-        assert service.requests[-1].headers["Authorization"] == "Bearer new-token"
-
-
 @pytest.mark.parametrize("journal", [None, "j"])
 class TestChangedData:
     """Recorded rows whose data differ keep their outcomes, and the details name the fields."""
@@ -167,13 +136,6 @@ class TestLostJournal:
 class TestReplacedJournal:
     """A plan or a report that has used a journal resends nobody without its latest state."""
 
-    @staticmethod
-    def put_other(journal: Path, client: Client) -> None:
-        """Replace the journal by one of other leads for the same sequence."""
-        for name in ("x", "y", "z"):
-            add(emails(name), client, journal=journal.with_name("other"))
-        journal.with_name("other").replace(journal)
-
     def test_missing(self, tmp_path: Path) -> None:
         """A missing file is made again with the records of this process; a dry run makes none."""
         journal = tmp_path / "j"
@@ -232,24 +194,6 @@ class TestReplacedJournal:
             assert len(sent(service)) == 3
             read = emails("a", "b", "c").outreach.report(journal=journal)
             assert column(read) == ["added"] * 3
-
-    def test_replaced(self, tmp_path: Path) -> None:
-        """Another journal of the sequence gets the records of this process."""
-        journal = tmp_path / "j"
-        turns = [script.reset(), refused("brand_new"), *[added] * 5]
-        with serving(*turns) as (service, client):
-            plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
-            plan.submit(journal=journal, progress=False)
-            report = plan.submit(journal=journal, progress=False)
-            assert column(report) == ["unknown"] * 2 + ["added"]
-            self.put_other(journal, client)
-            requests = len(sent(service))
-            assert column(plan.submit(journal=journal)) == ["unknown"] * 2 + ["added"]
-            assert len(sent(service)) == requests
-            read = emails("a", "b", "c").outreach.report(journal=journal)
-            assert column(read) == ["unknown"] * 2 + ["added"]
-            assert column(report.retry_unknown()) == ["added"] * 3
-            assert sent(service)[requests:] == [["a", "b"]]
 
 
 def test_a_stored_journal_is_recognised(tmp_path: Path) -> None:
