@@ -344,19 +344,6 @@ def test_a_retry_uses_the_recorded_mailbox(state: str, tmp_path: Path) -> None:
             assert set(notes(add(frame, client, journal=journal))) == {""}
 
 
-def test_recorded_rows_with_a_missing_mailbox(tmp_path: Path) -> None:
-    """If a mailbox is missing, recorded rows keep their outcome, and new rows are invalid."""
-    with serving() as (account, service, client):
-        add(leads("a@x.example", "b@x.example"), client, journal=tmp_path / "j")
-        account.boxes = LISTED[1:]
-        report = add(leads(*["a@x.example", "b@x.example"] * 2), client, journal=tmp_path / "j")
-        assert report.rows["status"].tolist() == ["added", "added", "invalid", "added"]
-        details = notes(report)
-        assert details[1] == ""
-        assert details[0] == details[2] != ""
-        assert sent(service) == [["p0"], ["p1"], ["p3"]]
-
-
 def test_resuming_with_other_settings(tmp_path: Path) -> None:
     """A journal resumes with and without mailboxes: remaining rows go by the call's settings."""
     with serving() as (_, service, client):
@@ -425,14 +412,3 @@ def test_needed_fields_within_a_mailbox() -> None:
         }
         for chunk, box in zip(sent(service), boxes(service), strict=True):
             assert {str(owner_of[one]) for one in chunk} == {str(box)}
-
-
-@pytest.mark.parametrize("dtype", ["object", "str", "category", "float64", "string[pyarrow]"])
-def test_columns_of_any_type(dtype: str) -> None:
-    """A column of mailboxes may have any dtype, missing cells, and no rows."""
-    with serving() as (_, _, client):
-        for cells in ([None, None], [], ["a@x.example", None])[: 2 if dtype == "float64" else 3]:
-            frame = leads(*cells).astype({"owner": dtype})
-            plan = frame.outreach.plan("s1", mailbox="owner", client=client)
-            assert plan.mailboxes == ({"a@x.example": 1} if any(cells) else {})
-            assert len(plan.positions) == len(cells)

@@ -149,16 +149,6 @@ def test_a_plan_cannot_be_changed() -> None:
     pd.testing.assert_frame_equal(plan.frame, people(2))
 
 
-def test_an_invalid_row_has_no_lead() -> None:
-    """Each method raises an error if asked for the lead of an invalid row."""
-    frame = people(2)
-    frame.loc[1, "email"] = "n/a"
-    plan = make_plan(frame, SEQUENCE)
-    for ask in (plan.leads, plan.identifiers, plan.body, lambda rows: plan.fields(np.array(rows))):
-        with pytest.raises(KeyError):
-            ask([0, 1])
-
-
 @st.composite
 def frames(draw: st.DrawFn) -> pd.DataFrame:
     """Draw frames with typical, odd and random cells."""
@@ -264,21 +254,6 @@ def test_text() -> None:
             assert f"{rows} of {rows} row" in view
             assert (": the frame has no rows." in view) is (rows == 0)
             assert len(view) < 6000
-
-
-def test_the_data_fields_with_gaps() -> None:
-    """A plan's text counts, per data field, the leads that lack it or have a template for it."""
-    frame = people(4).assign(
-        first=["Ada", None, "{{first}}", "n/a"], title=["CEO", "%title%", "[title]", "Hi {{a}}!"]
-    )
-    frame.loc[3, "email"] = "p3@"
-    view = repr(make_plan(frame, SEQUENCE, data=["first", "title", "name"]))
-    assert re.search(
-        r"Data fields +first: missing in 1 lead, an unfilled template in 1 lead\n"
-        r" +title: an unfilled template in 2 leads\n +name: in all leads\n",
-        view,
-    )
-    assert "Data fields" not in repr(make_plan(frame, SEQUENCE))
 
 
 def test_leads_that_were_sent_before() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
+from outreach_frames.errors import OutreachError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.events import find_recorded_people
 from outreach_frames.leads.sending.report import SubmissionReport
@@ -188,38 +188,6 @@ def test_invalid_rows_without_a_connection() -> None:
     with serving() as (_, client):
         plan = frame.outreach.plan("s1", client=client)
     assert column(plan.submit()) == ["invalid"]
-
-
-@pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "on_holiday_and_skipped"])
-def test_skipped_rows_are_recorded(name: str) -> None:
-    """A repeated call does not send skipped rows, unless they have the list's override."""
-    with serving(skipped(name), added) as (service, client):
-        add(client, A)
-        assert column(add(client, A), "earlier_run") == [True]
-        is_known = name.startswith("recently")
-        report = add(client, A, overrides={"ignore_recently_contacted": True})
-        assert column(report) == ["added" if is_known else "on_holiday"]
-        assert len(sent(service)) == 1 + is_known
-
-
-def test_a_report_taken_during_a_run_resends_nobody_twice() -> None:
-    """A report of an unfinished run is refused while it goes on, and knows its outcomes later."""
-    taken: list[Any] = []
-
-    def take(received: Received) -> Reply:
-        report = of.last_report()
-        assert report is not None
-        with pytest.raises(InvalidInputError, match=r"Another run.*Nothing was sent"):
-            report.retry_unknown()
-        taken.append(report)
-        return script.reset()
-
-    with serving(take, added) as (service, client):
-        final = add(client, A)
-        assert column(final) == ["unknown"]
-        for report in (*taken, final, *taken):
-            assert column(report.retry_unknown()) == ["added"]
-        assert len(sent(service)) == 2
 
 
 def test_a_retry_keeps_the_reason_of_rows_never_begun() -> None:

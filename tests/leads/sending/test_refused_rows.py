@@ -194,16 +194,6 @@ def test_a_request_that_is_too_large() -> None:
         assert [len(each) for each in sent(service)] == [10, 5, 2, 3, 5, 2, 3]
 
 
-@pytest.mark.parametrize("names", ["errors", ""])
-def test_refused_rows_of_a_retry_stay_unknown(names: str) -> None:
-    """A retry adds the other rows; the refused rows stay unknown, however they were found."""
-    turns = [script.reset(), *[refusing([2], names=names)] * 9]
-    with serving(*turns) as (_, client):
-        report = add(client, 5).retry_unknown()
-        assert column(report) == ["added", "added", "unknown", "added", "added"]
-        assert "sent before, with an unknown outcome" in column(report, "detail")[2]
-
-
 def test_the_limit_of_a_retry_keeps_rows_unknown() -> None:
     """If a retry's search ends at its limit, its rows and the note about them are unknown."""
     with serving(script.reset(), *[script.json({"error": "odd"}, 400)] * 99) as (_, client):

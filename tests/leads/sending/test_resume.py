@@ -18,7 +18,7 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, column, notes, serving, skipped
+from tests.leads.sending.lead_service import added, column, serving, skipped
 from tests.scripted import Received, Reply, Service
 
 pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
@@ -140,6 +140,21 @@ def test_a_recorded_outcome_counts_if_the_person_has_no_valid_row(
         assert len(sent(service)) == 1
 
 
+def test_a_row_that_was_sent_and_is_invalid_now_has_its_outcome(path: Path) -> None:
+    """An invalid row beside a valid one has a recorded outcome if it is the very row sent."""
+    rows = frame_of([(A, None), (A, None)])
+    with serving(added) as (_, client):
+
+        def run(require: list[str]) -> SubmissionReport:
+            frame = rows.assign(note=["one", "two"], title=[None, "CEO"])
+            return frame.outreach.add_to_sequence(
+                "s1", client=client, journal=path, data=["note", "title"], require=require
+            )
+
+        assert column(run([])) == ["added", "duplicate_in_frame"]
+        assert column(run(["title"])) == ["added", "added"]
+
+
 @pytest.mark.parametrize("row", [("ada@", U), (A, "no address"), ("n/a", U), (b"x", U)])
 def test_the_other_identifier_of_a_damaged_row_is_found(row: Any, path: Path) -> None:
     """A row with one damaged identifier has the outcome that the other one has."""
@@ -165,31 +180,6 @@ def test_a_shared_weak_url(path: Path) -> None:
         assert column(add(client, with_email[:2], other), "earlier_run") == [True] * 2
         assert column(add(client, alone, other)) == ["added"]
         assert len(sent(service)) == 2
-
-
-@pytest.mark.parametrize(
-    ("first", "row", "detail"),
-    [
-        ([(A, U)], (A, None), ""),
-        ([(A, U)], (A, U), ""),
-        ([(A, U)], ("A@example.COM", U), ""),
-        ([(A, U)], (A2, U), "The row was sent with another email and is not resent."),
-        ([(A, U)], (A, V), "The row was sent with another profnet_url and is not resent."),
-        (
-            [(A, None), (A, U)],
-            (None, U),
-            "The row was sent without this profnet_url and is not resent.",
-        ),
-    ],
-)
-def test_the_detail_names_a_different_identifier(
-    first: list[Row], row: Row, detail: str, path: Path
-) -> None:
-    """The detail names the identifier that differs, or was missing, when the lead was sent."""
-    with serving(added) as (_, client):
-        add(client, first, path)
-        report = add(client, [row], path)
-    assert (column(report), notes(report)) == (["added"], [detail])
 
 
 @pytest.mark.parametrize(
@@ -248,17 +238,6 @@ def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path:
         assert column(report) == [status, "added"]
         assert report.rows["attempts"].tolist() == [2, 2]
         assert sent(service)[2:] == [[(B, None)]]
-
-
-def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
-    """If a run ends early, duplicates of rows that were not sent are `not_sent`, too."""
-    refused = script.json({"error": "who?"}, 401)
-    with serving(refused, added) as (_, client):
-        report = add(client, [(A, U), (None, U), (A, None)], path)
-        assert column(report) == ["not_sent"] * 3
-        assert column(report, "detail")[1] == "same profnet_url as row 0, which was not sent"
-        report = add(client, [(A, U), (None, U), (A, None)], path)
-        assert column(report) == ["added", "duplicate_in_frame", "duplicate_in_frame"]
 
 
 def test_rows_that_a_stopped_run_does_not_reach_keep_their_attempts(path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
+from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
@@ -253,16 +253,6 @@ class TestClient:
             with pytest.raises(InvalidInputError, match=r"is connected to.*Nothing was sent"):
                 report.retry_unknown(client=other)
             assert sent(theirs) == []
-
-    def test_an_explicit_client_of_the_same_service(self) -> None:
-        """Another client of the same service can resend the unknown rows."""
-        with serving(script.reset(), added) as (service, client):
-            report = emails("a").outreach.plan("s1", client=client).submit()
-            client.close()
-            with pytest.raises(OutreachError, match="closed"):
-                report.retry_unknown()
-            with connected(service) as other:
-                assert column(report.retry_unknown(client=other)) == ["added"]
 
 
 def test_a_second_response_is_ignored(tmp_path: Path) -> None:

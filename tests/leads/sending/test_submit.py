@@ -343,8 +343,11 @@ class TestRetryUnknown:
         """Unknown rows are resent in the same chunks as before."""
         with serving(script.reset(), added, script.hang_up(), added, added) as (service, client):
             report = stopped(planned(client, leads(6)))
-            assert column(report.retry_unknown()) == ["added"] * 6
+            report = report.retry_unknown()
+            assert column(report) == ["added"] * 6
             assert sent(service)[3:] == [["lead0", "lead1"], ["lead4", "lead5"]]
+            with pytest.raises(InvalidInputError, match="nothing to resend"):
+                report.retry_unknown()
 
     @pytest.mark.parametrize(
         "name",
