@@ -392,23 +392,3 @@ def test_the_sent_row_keeps_its_outcome(tmp_path: Path) -> None:
         report = add(frame, client, journal=tmp_path / "j")
         assert report.rows["status"].tolist() == ["added", "duplicate_in_frame"]
         assert len(sent(service)) == 1
-
-
-def test_needed_fields_within_a_mailbox() -> None:
-    """The search for a required field never mixes mailboxes in a request."""
-
-    def needs_name(received: Received) -> Reply:
-        every = received.json["leads"]
-        is_complete = all("name" in lead.get("data", {}) for lead in every)
-        return added(received) if is_complete else refused("missing_lead_field")
-
-    owners = ["a@x.example", "b@x.example", None]
-    frame = leads(*owners * 6).assign(name=["Ada", None] * 9)
-    with serving(*[needs_name] * 20) as (_, service, client):
-        report = add(frame, client, data=["name"])
-        assert report.rows["status"].tolist() == ["added", "rejected"] * 9
-        owner_of = {
-            f"p{row}": [owner] if owner else None for row, owner in enumerate(frame["owner"])
-        }
-        for chunk, box in zip(sent(service), boxes(service), strict=True):
-            assert {str(owner_of[one]) for one in chunk} == {str(box)}

@@ -88,8 +88,6 @@ def test_a_lead_has_exactly_the_mapped_columns() -> None:
     identifiers = [("anna@x.example", "p.example/in/anna"), ("ben@x.example", None)]
     assert plan.identifiers(plan.positions) == identifiers
     assert plan.identifiers([1, 0]) == identifiers[::-1]
-    # One bit per field: email, profnet_url, joined and first_name.
-    assert plan.fields(plan.positions) == {0: 0b1111, 1: 0b0001}
 
 
 def test_rows_that_are_not_sent_have_reasons() -> None:
@@ -256,21 +254,6 @@ def test_text() -> None:
             assert len(view) < 6000
 
 
-def test_leads_that_were_sent_before() -> None:
-    """A plan's text is of the leads that a run would send now, and counts the recorded ones."""
-    frame = people(5)
-    with scripted.scripted([*listing(ONE), added, *listing(ONE)]) as service:
-        with Client(service.url, "token", cache=None) as client:
-            submit(make_plan(frame[:2], "s1", client=client))
-            plan = make_plan(frame, "s1", client=client)
-    assert len(plan.positions) == 5
-    for view in (repr(plan), plan._repr_html_()):
-        assert "3 of 5 rows will be sent, in 1 request" in view
-        assert "2 leads, recorded in this Python session: not sent again" in view
-        assert "plan.submit(journal=path, dry_run=True)" in view
-    assert "Sent before" not in repr(make_plan(frame, "s1"))
-
-
 @pytest.mark.parametrize("status", [*spec.SEQUENCE_STATUSES, "sleeping", None])
 def test_a_sequence_that_takes_no_leads(status: str | None) -> None:
     """The plan and a dry run say that no row is sent; recorded rows and the real call do not."""
@@ -294,6 +277,8 @@ def test_a_sequence_that_takes_no_leads(status: str | None) -> None:
         assert ("1 of 3 rows will be sent, in 1 request" in view) is accepts
         assert (f"0 of 3 rows will be sent: the sequence is {status}." in view) is not accepts
         assert f"Spring, {status}" in view or status is None
+        assert "1 lead, recorded in this Python session: not sent again" in view
+        assert "plan.submit(journal=path, dry_run=True)" in view
     ready = ["would_send", "duplicate_in_frame"] if accepts else ["not_sent"] * 2
     assert dry.rows["status"].tolist() == ["added", *ready]
     assert (f"because the sequence is {status}." in dry.rows["detail"][1]) is not accepts

@@ -586,17 +586,6 @@ def test_clean_leaves_doubtful_cells(column: str) -> None:
     assert not plan.problems["message"].str.contains("clean=True").any()
 
 
-def test_clean_leaves_valid_cells() -> None:
-    """Valid identifiers and placeholders stay as written."""
-    cells = ["Rui@X.example", " b@x.example ", "n/a", None]
-    urls = ["https://www.x.example/in/A/?a=1", None, "x.example/in/me", None]
-    frame = pd.DataFrame({"email": cells, "profnet_url": urls})
-    plan, plain = (make_plan(frame, SEQUENCE, clean=clean) for clean in (True, False))
-    assert plan.frame.equals(frame)
-    assert list(plan.payloads()) == list(plain.payloads())
-    assert "Repaired" not in repr(plan)
-
-
 def test_a_usual_column_that_is_not_used_is_named() -> None:
     """The plan names a column that looks like an identifier and is not sent; it never chooses."""
     frame = pd.DataFrame({"email": ["a@x.example"], "Profile URL": ["x.example/in/a"]})

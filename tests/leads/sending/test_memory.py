@@ -12,7 +12,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
-from outreach_frames.errors import OutreachError, OutreachWarning
+from outreach_frames.errors import OutreachError
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.events import find_recorded_people
 from outreach_frames.leads.sending.report import SubmissionReport
@@ -231,20 +231,6 @@ def test_a_forked_child_keeps_the_records() -> None:
 
     with serving(reply) as (_, client):
         assert column(add(client, A)) == ["added"]
-
-
-def test_own_columns_are_kept() -> None:
-    """Own columns with a report's names are kept, and a warning names the outcome's columns."""
-    frame = pd.DataFrame(
-        {"email": [A], "status": ["customer"], "detail": ["VIP"], "error_code": ["E7"]}
-    )
-    with serving(added) as (_, client):
-        with pytest.warns(OutreachWarning, match="own columns status, detail, error_code"):
-            report = frame.outreach.add_to_sequence("s1", client=client, progress=False)
-        assert report.frame["status"].tolist() == ["customer"]
-        assert report.frame["outreach_status"].tolist() == ["added"]
-        again = report.frame.outreach.add_to_sequence("s1", client=client, progress=False)
-        assert again.frame.columns.tolist() == report.frame.columns.tolist()
 
 
 def test_an_earlier_run_is_told_apart(tmp_path: Path) -> None:

@@ -313,16 +313,6 @@ def test_a_resent_lead_that_is_listed_twice() -> None:
     assert outcome(listed, [(ADA, WEAK)]).certain == {0}
 
 
-@pytest.mark.parametrize("junk", ["", "?", "not a url", "https://"])
-def test_an_identifier_without_a_key(junk: str) -> None:
-    """An identifier without a key matches only the same text."""
-    leads: list[Lead] = [(None, "odd one"), (BO, None)]
-    listed = {"recently_contacted_and_skipped": [{"profnet_url": junk}]}
-    assert found(success(1, 2, **listed), leads) == ["unknown"] * 2
-    listed = {"recently_contacted_and_skipped": [{"profnet_url": "odd one"}]}
-    assert found(success(1, 2, **listed), leads) == ["recently_contacted", "added"]
-
-
 def test_a_lead_in_two_lists() -> None:
     """A lead in several lists has the status of the first documented list; the others are noted."""
     response = success(

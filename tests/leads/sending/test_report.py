@@ -323,14 +323,6 @@ def test_text_of_a_run_without_requests() -> None:
     assert repr(report([])).startswith("0 rows for the sequence seq_1, no row was sent")
 
 
-def test_only_the_most_frequent_details_are_shown() -> None:
-    """The two most frequent details are shown, then the number of other details."""
-    made = report(["invalid"] * 7, detail=["a", "b", "b", "c", "c", "c", "d"])
-    for view in (repr(made), made._repr_html_()):
-        assert all(text in view for text in ("c (3 rows)", "b (2 rows)", "and 2 other details"))
-        assert "a (1 row)" not in view
-
-
 def test_html_is_escaped() -> None:
     """Texts of the service and the frame are escaped in HTML."""
     bad = "<script>alert(1)</script>&"

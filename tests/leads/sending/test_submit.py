@@ -75,19 +75,6 @@ def stopped(plan: SubmissionPlan, match: str = "", **options: Any) -> Submission
 class TestSending:
     """The requests that the service receives, and their order."""
 
-    @pytest.mark.usefixtures("client")
-    def test_all_rows_in_chunks(self, sandbox: Sandbox) -> None:
-        """Each row arrives once and in order, and the report has the number of its request."""
-        sequence_id, frame = sandbox.sequence_ids["accepts_any"], leads(5)
-        before = len(sandbox.leads(sequence_id))
-        report = submit(make_plan(frame, sequence_id, chunk_size=2))
-        assert column(report) == ["added"] * 5
-        assert column(report, "chunk") == [1, 1, 2, 2, 3]
-        assert column(report, "attempts") == [1] * 5
-        assert report.error is None
-        there = [lead["email"] for lead in sandbox.leads(sequence_id)[before:]]
-        assert there == frame["email"].tolist()
-
     def test_no_connection(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Submitting without a connection or with a closed client is an error."""
         monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
@@ -442,34 +429,6 @@ class TestJournal:
             report = submit(planned(client, frame), journal=journal)
             assert column(report) == ["added"] * 9
             assert len(sent(service)) == 8
-
-    def test_notes_are_kept(self, tmp_path: Path) -> None:
-        """Notes of the service are in the run's report, and not in later reports."""
-        with serving(refused("brand_new"), added) as (_, client):
-            plan = planned(client, leads(2))
-            assert stopped(plan, journal=tmp_path / "j").notes != []
-            report = submit(plan, journal=tmp_path / "j")
-        assert report.notes == []
-        assert column(report) == ["added"] * 2
-
-    @pytest.mark.parametrize("change", ["sequence_id", "service"])
-    def test_another_submission(self, change: str, tmp_path: Path) -> None:
-        """A journal of another sequence or service is rejected; nothing is sent."""
-        frame = leads(2)
-        with serving(added) as (service, client):
-            submit(planned(client, frame), journal=tmp_path / "j")
-            before = (tmp_path / "j").read_bytes()
-            other = {
-                "sequence_id": lambda: make_plan(frame, "s2", client=client),
-                "service": lambda: planned(client, frame),
-            }[change]()
-            with Client(f"{service.url}/v2", "token", cache=None) as another:
-                if change == "service":
-                    other = dataclasses.replace(other, client=another)
-                with pytest.raises(InvalidInputError, match=r"different submission.*new journal"):
-                    submit(other, journal=tmp_path / "j")
-            assert len(sent(service)) == 1
-            assert (tmp_path / "j").read_bytes() == before
 
 
 SUBMIT = """
