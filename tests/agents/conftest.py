@@ -27,5 +27,8 @@ def agent(
     env: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[programs.Agent]:
     """Start one server for an agent, which shows three rows of a table."""
-    with programs.agent(tmp_path_factory.mktemp("agent"), "--rows", 3, env=env) as started:
+    # Only this server's files are beside its folder.
+    folder = tmp_path_factory.mktemp("agent") / "folder"
+    folder.mkdir()
+    with programs.agent(folder, "--rows", 3, env=env) as started:
         yield started

@@ -22,7 +22,6 @@ import pytest
 from outreach_frames.agents.folder import Folder
 from outreach_frames.agents.plan_file import SavedPlan, _digest, plan_leads, plan_status
 from outreach_frames.client.client import Client
-from outreach_frames.errors import OutreachWarning
 from outreach_frames.sandbox import Sandbox
 from tests import forked, scripted
 from tests.agents.programs import Agent, Terminal, run_here, wait_until
@@ -383,24 +382,6 @@ def test_only_remaining_rows_are_shown(account: Account) -> None:
     assert "*" not in nothing.shown
     assert nothing.type(SHOWN).end() == 4
     assert sum(account.sent().values()) == 4
-
-
-def test_a_sequence_that_takes_no_leads(tmp_path: Path) -> None:
-    """The plan says that no row will be sent, and why; the typed name still asks the service."""
-
-    def archived(received: Received) -> Reply:
-        return listing("archived") if received.method == "GET" else respond(received)
-
-    (tmp_path / "agent").mkdir()
-    write_leads(tmp_path / "agent", 5)
-    with scripted.scripted(archived) as service:
-        account = Account(service, tmp_path / "agent")
-        with pytest.warns(OutreachWarning, match="is archived and accepts no leads"):
-            plan = account.plan()
-        terminal = account.approve(plan).read_until(PROMPT)
-        assert "0 of 5 rows of leads.csv will be sent: the sequence is archived." in terminal.shown
-        assert terminal.type(SHOWN).end() == 0
-        assert len(account.sent()) == 5
 
 
 def test_a_held_journal_ends_an_approval_before_the_question(account: Account) -> None:

@@ -14,15 +14,13 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
-from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.errors import OutreachWarning
 from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.sandbox import Fault, Sandbox
+from outreach_frames.sandbox import Sandbox
 
 pytestmark = pytest.mark.long
 
@@ -123,14 +121,6 @@ def keys(lead: tuple[str | None, str | None]) -> set[str]:
     return {*([email_key(email)] if email else []), *([profnet_url_key(url)] if url else [])}
 
 
-def test_a_sequence_that_needs_email(client: Client, sandbox: Sandbox) -> None:
-    """Rows with only a profile URL are rejected if every lead must have an email."""
-    frame = people(20)
-    report = submit(frame, client, sandbox, "needs_email")
-    expected = ["rejected" if pd.isna(email) else "added" for email in frame["email"]]
-    assert report.rows["status"].to_list() == expected
-
-
 def messy(seed: int) -> pd.DataFrame:
     """Make 400 rows in random order; 100 are duplicates in another spelling, 40 are invalid."""
     draw = random.Random(seed)
@@ -149,14 +139,12 @@ def messy(seed: int) -> pd.DataFrame:
     return parts.sample(frac=1, random_state=seed).set_axis(labels, axis=0)
 
 
-@pytest.mark.parametrize("size", [1, 7, 250])
-def test_a_messy_frame(client: Client, sandbox: Sandbox, tmp_path: Path, size: int) -> None:
+def test_a_messy_frame(client: Client, sandbox: Sandbox, tmp_path: Path) -> None:
     """Each person of a frame is added once, and each row is in one file."""
-    frame = messy(size).iloc[: 40 if size == 1 else None]
-    report = submit(frame, client, sandbox, "accepts_any", chunk_size=size)
+    frame = messy(7)
+    report = submit(frame, client, sandbox, "accepts_any", chunk_size=7)
     counts = Counter(report.rows["status"])
-    assert counts.keys() <= {"added", "duplicate_in_frame", "invalid"}
-    assert size == 1 or len(counts) == 3
+    assert counts.keys() == {"added", "duplicate_in_frame", "invalid"}
     reached = Counter(key for lead in stored(sandbox, "accepts_any") for key in keys(lead))
     assert set(reached.values()) == {1}
     valid = frame[report.rows["status"].ne("invalid").to_numpy()]
@@ -169,25 +157,6 @@ def test_a_messy_frame(client: Client, sandbox: Sandbox, tmp_path: Path, size: i
         "failed": counts["invalid"],
     }
     assert int(report.summary()["rows"].sum()) == len(frame)
-
-
-@pytest.mark.parametrize("kind", ["drop_before_commit", "drop_after_commit", "server_error"])
-def test_a_fault_and_a_retry(client: Client, sandbox: Sandbox, kind: str) -> None:
-    """Rows whose response is lost are `unknown`, and a retry finds their outcomes."""
-    sequence_id = sandbox.sequence_ids["accepts_any"]
-    frame = people(12)
-    before = stored(sandbox, "accepts_any")
-    sandbox.faults = Fault(kind, endpoint=spec.ADD_LEADS.name, after=1, times=1)
-    with pytest.warns(OutreachWarning):
-        report = make_plan(frame, sequence_id, chunk_size=4, client=client).submit(progress=False)
-    assert report.rows["status"].to_list() == ["added"] * 4 + ["unknown"] * 4 + ["added"] * 4
-    retried = report.retry_unknown()
-    middle = "present" if kind == "drop_after_commit" else "added"
-    assert retried.rows["status"].to_list() == ["added"] * 4 + [middle] * 4 + ["added"] * 4
-    assert retried.rows["attempts"].to_list() == [1] * 4 + [2] * 4 + [1] * 4
-    assert report.rows["status"].to_list()[4:8] == ["unknown"] * 4
-    new = stored(sandbox, "accepts_any")[len(before) :]
-    assert sorted(new, key=str) == sorted(references(frame), key=str)
 
 
 @pytest.mark.parametrize("data", [np.array(["title"]), {np.str_("title"): np.str_("title")}])

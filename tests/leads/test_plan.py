@@ -59,19 +59,6 @@ def test_no_request_exceeds_the_limit(rows: int, requests: int) -> None:
     assert [chunk.tolist() for chunk in chunks] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
-def test_labels_do_not_change_positions() -> None:
-    """Positions and leads do not depend on the frame's labels."""
-    frame = people(3)
-    frame.loc[1, "email"] = None
-    expected = list(make_plan(frame, SEQUENCE).payloads())
-    levels = pd.MultiIndex.from_tuples([("a", 1), ("a", 1), ("b", 2)])
-    for labels in (["x", "x", "x"], levels, pd.Index([np.nan, 2.5, np.nan])):
-        plan = make_plan(frame.set_axis(labels), SEQUENCE)
-        assert plan.positions.tolist() == [0, 2]
-        assert plan.unsent["position"].tolist() == [1]
-        assert list(plan.payloads()) == expected
-
-
 def test_a_lead_has_exactly_the_mapped_columns() -> None:
     """A lead has its identifiers, and the mapped data in order without missing values."""
     frame = pd.DataFrame(
@@ -101,25 +88,6 @@ def test_a_lead_has_exactly_the_mapped_columns() -> None:
     identifiers = [("anna@x.example", "p.example/in/anna"), ("ben@x.example", None)]
     assert plan.identifiers(plan.positions) == identifiers
     assert plan.identifiers([1, 0]) == identifiers[::-1]
-    # One bit per field: email, profnet_url, joined and first_name.
-    assert plan.fields(plan.positions) == {0: 0b1111, 1: 0b0001}
-
-
-def test_data_stay_with_their_rows() -> None:
-    """Data stay with their rows if other rows have none."""
-    plan = make_plan(people(3).assign(name=[None, "B", None]), SEQUENCE, data=["name"])
-    assert plan.leads(plan.positions) == [
-        {"email": "p0@x.example"},
-        {"email": "p1@x.example", "data": {"name": "B"}},
-        {"email": "p2@x.example"},
-    ]
-
-
-def test_data_may_be_a_list_or_dict() -> None:
-    """If `data` is a list, fields have their columns' names."""
-    for data in (["name"], ("name",), pd.Index(["name"]), {"name": "name"}):
-        plan = make_plan(people(1), SEQUENCE, data=data)
-        assert plan.leads([0])[0]["data"] == {"name": "Name 0"}
 
 
 def test_rows_that_are_not_sent_have_reasons() -> None:
@@ -177,16 +145,6 @@ def test_a_plan_cannot_be_changed() -> None:
         plan.positions[0] = 5
     assert list(plan.payloads()) == payloads
     pd.testing.assert_frame_equal(plan.frame, people(2))
-
-
-def test_an_invalid_row_has_no_lead() -> None:
-    """Each method raises an error if asked for the lead of an invalid row."""
-    frame = people(2)
-    frame.loc[1, "email"] = "n/a"
-    plan = make_plan(frame, SEQUENCE)
-    for ask in (plan.leads, plan.identifiers, plan.body, lambda rows: plan.fields(np.array(rows))):
-        with pytest.raises(KeyError):
-            ask([0, 1])
 
 
 @st.composite
@@ -287,42 +245,13 @@ def test_text() -> None:
         "no service is connected",
     ):
         assert words in text
-    for rows in (0, 1, 300):
+    for rows in (0, 1, 251):
         frame = people(rows).assign(name="a" * 1000)
         plan = make_plan(frame, SEQUENCE, data={f"field_{number}": "name" for number in range(50)})
         for view in (repr(plan), plan._repr_html_()):
             assert f"{rows} of {rows} row" in view
+            assert (": the frame has no rows." in view) is (rows == 0)
             assert len(view) < 6000
-
-
-def test_the_data_fields_with_gaps() -> None:
-    """A plan's text counts, per data field, the leads that lack it or have a template for it."""
-    frame = people(4).assign(
-        first=["Ada", None, "{{first}}", "n/a"], title=["CEO", "%title%", "[title]", "Hi {{a}}!"]
-    )
-    frame.loc[3, "email"] = "p3@"
-    view = repr(make_plan(frame, SEQUENCE, data=["first", "title", "name"]))
-    assert re.search(
-        r"Data fields +first: missing in 1 lead, an unfilled template in 1 lead\n"
-        r" +title: an unfilled template in 2 leads\n +name: in all leads\n",
-        view,
-    )
-    assert "Data fields" not in repr(make_plan(frame, SEQUENCE))
-
-
-def test_leads_that_were_sent_before() -> None:
-    """A plan's text is of the leads that a run would send now, and counts the recorded ones."""
-    frame = people(5)
-    with scripted.scripted([*listing(ONE), added, *listing(ONE)]) as service:
-        with Client(service.url, "token", cache=None) as client:
-            submit(make_plan(frame[:2], "s1", client=client))
-            plan = make_plan(frame, "s1", client=client)
-    assert len(plan.positions) == 5
-    for view in (repr(plan), plan._repr_html_()):
-        assert "3 of 5 rows will be sent, in 1 request" in view
-        assert "2 leads, recorded in this Python session: not sent again" in view
-        assert "plan.submit(journal=path, dry_run=True)" in view
-    assert "Sent before" not in repr(make_plan(frame, "s1"))
 
 
 @pytest.mark.parametrize("status", [*spec.SEQUENCE_STATUSES, "sleeping", None])
@@ -334,28 +263,26 @@ def test_a_sequence_that_takes_no_leads(status: str | None) -> None:
     with (
         scripted.scripted([*listing(ONE), added, *later, added]) as service,
         Client(service.url, "token", cache=None) as client,
-        warnings.catch_warnings(),
+        warnings.catch_warnings(record=True) as caught,
     ):
-        warnings.simplefilter("ignore", OutreachWarning)
+        warnings.simplefilter("always", OutreachWarning)
         submit(make_plan(frame[:1], "s1", client=client))
         plan = make_plan(frame, "s1", client=client)
         views, dry = (repr(plan), plan._repr_html_()), plan.submit(dry_run=True)
         sent = plan.submit(progress=False)
     accepts = spec.SEQUENCE_STATUSES.get(status or "", True)
+    words = "\n".join(str(warning.message) for warning in caught)
+    assert (f"is {status} and accepts no leads" in words) is not accepts
     for view in views:
         assert ("1 of 3 rows will be sent, in 1 request" in view) is accepts
         assert (f"0 of 3 rows will be sent: the sequence is {status}." in view) is not accepts
+        assert f"Spring, {status}" in view or status is None
+        assert "1 lead, recorded in this Python session: not sent again" in view
+        assert "plan.submit(journal=path, dry_run=True)" in view
     ready = ["would_send", "duplicate_in_frame"] if accepts else ["not_sent"] * 2
     assert dry.rows["status"].tolist() == ["added", *ready]
     assert (f"because the sequence is {status}." in dry.rows["detail"][1]) is not accepts
     assert sent.rows["status"].tolist() == ["added", "added", "duplicate_in_frame"]
-
-
-def test_an_empty_frame() -> None:
-    """The plan of a frame without rows says so."""
-    plan = make_plan(people(0), SEQUENCE)
-    for view in (repr(plan), plan._repr_html_()):
-        assert "0 of 0 rows will be sent: the frame has no rows." in view
 
 
 def test_no_token_is_in_a_plan() -> None:
@@ -368,17 +295,6 @@ def test_no_token_is_in_a_plan() -> None:
     ):
         plan = make_plan(people(1), SEQUENCE, client=client)
     assert token not in repr(plan) + plan._repr_html_()
-
-
-def test_the_sequence_s_name_and_status(client: Client, sandbox: Sandbox) -> None:
-    """With a connection, the plan has the sequence's name and status; a draft is warned of."""
-    for shows, status in (("accepts_any", "active"), ("paused", "paused")):
-        plan = make_plan(people(1), sandbox.sequence_ids[shows])
-        assert plan.sequence.status == status
-        assert f"{plan.sequence.name}, {status}" in repr(plan)
-    with pytest.warns(OutreachWarning, match="is draft.*active or paused"):
-        plan = make_plan(people(1), sandbox.sequence_ids["invalid_sequence_status"])
-    assert len(plan.positions) == 1
 
 
 def test_a_new_sequence_is_found_despite_the_cache(tmp_path: Path) -> None:
@@ -401,9 +317,6 @@ def sequence_page(number: int, *, last: bool = False, size: int = 2) -> scripted
     ]
     links = {} if last else {"next": {"href": f"/sequences?page[after]={number}"}}
     return scripted.json({"sequences": items, "_links": links})
-
-
-BUSY = scripted.json({}, 429, {"Retry-After": "0"})
 
 
 def listing(*items: object, **more: object) -> list[scripted.Reply]:
@@ -433,7 +346,6 @@ LOOK_UPS: dict[str, tuple[list[scripted.Reply], int, str]] = {
         9,
         "the sequences could not be listed",
     ),
-    "busy": ([BUSY] * 14, 14, "the service listed no sequences in time"),
     "refused": ([scripted.json({}, 401)], 1, "the sequences could not be listed"),
     "not a page": ([scripted.json([])] * 9, 5, "the sequences could not be listed"),
     "empty pages without end": (
@@ -441,7 +353,6 @@ LOOK_UPS: dict[str, tuple[list[scripted.Reply], int, str]] = {
         5,
         "listed no sequences in time",
     ),
-    "nothing": ([scripted.delayed(30, sequence_page(4))], 1, "in time"),
     "slow": ([scripted.drip(sequence_page(4), every=0.5)], 1, "in time"),
     "a long wait": ([scripted.json({}, 429, {"Retry-After": "60"})] * 9, 1, "in time"),
 }
@@ -470,7 +381,7 @@ def test_the_look_up_sends_few_requests(
         (" name  4.0", 2, r"name of a sequence, not its id\. Pass the id: 's4_0'"),
         ("Name 4", 1, r"Did you mean 's4_0' \(Name 4\.0\)\?"),
         # Of a huge page, only some sequences are compared for a suggestion.
-        ("s4_x", 20_000, "no sequence with the id 's4_x'"),
+        ("s4_x", 1_000, "no sequence with the id 's4_x'"),
     ],
 )
 def test_an_unknown_sequence_is_refused(sequence_id: str, size: int, words: str) -> None:
@@ -483,7 +394,7 @@ def test_an_unknown_sequence_is_refused(sequence_id: str, size: int, words: str)
         make_plan(people(1), sequence_id, client=client)
 
 
-@pytest.mark.parametrize("name", ["Email", "E-Mail", "e_mail", " email"])
+@pytest.mark.parametrize("name", ["E-Mail", " email"])
 def test_a_similar_column_is_suggested_not_used(name: str) -> None:
     """A column whose name only resembles a default name is suggested in an error, not used."""
     frame = pd.DataFrame({name: ["a@x.example"], "profnet_url": ["https://profnet.example/in/a"]})

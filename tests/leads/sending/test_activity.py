@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -197,25 +196,6 @@ def test_a_sequence_without_its_own_name(
         events = report.recent_activity()
     assert events["row"].tolist() == [0, 0, 4, 4]
     assert report.recent_activity(all_sequences=True).equals(events)
-
-
-def test_a_report_from_a_journal(
-    service: Contacts, report: SubmissionReport, tmp_path: Path
-) -> None:
-    """A report from a journal knows its sequence, and keeps only that sequence's events."""
-    frame, client = pd.DataFrame({"email": ["j@example.com"]}), report._client
-    made = frame.outreach.add_to_sequence("s1", client=client, journal=tmp_path / "j")
-    sent_at = made.rows["sent_at"][0]
-    times = [sent_at + timedelta(hours=1), sent_at - timedelta(hours=1)]
-    names = ["Spring", "Autumn"]
-    service.events = {
-        "j@example.com": [
-            event(0, event_at=at.isoformat(), sequence_name=name) for at in times for name in names
-        ]
-    }
-    read = frame.outreach.report(journal=tmp_path / "j", client=client)
-    assert read.recent_activity()["sequence_name"].tolist() == ["Spring"]
-    assert len(read.recent_activity(all_sequences=True)) == 2
 
 
 def test_times(service: Contacts, report: SubmissionReport) -> None:

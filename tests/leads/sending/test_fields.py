@@ -95,25 +95,6 @@ def test_a_field_that_all_rows_lack() -> None:
     assert service.requests == 3
 
 
-def test_another_reason_ends_the_search() -> None:
-    """Another error ends the search; rows that were not added are rejected with its code."""
-    turns = iter([refused("missing_lead_field"), added, refused("missing_ai_credits")])
-
-    def turn(received: Received) -> Reply:
-        if received.method == "GET":
-            return refused()
-        reply = next(turns)
-        return reply(received) if callable(reply) else reply
-
-    frame = frame_of(4, 2, 0).assign(f0=["x", None, None, "x"], f1=["x", "x", None, "x"])
-    with scripted(turn) as running, connected(running) as client:
-        plan = make_plan(frame, "s1", data=["f0", "f1"], client=client)
-        with pytest.warns(OutreachWarning, match="missing_ai_credits"):
-            report = submit(plan, progress=False)
-    assert set(report.rows["status"]) == {"added", "rejected"}
-    assert report.rows["error_code"].dropna().unique().tolist() == ["missing_ai_credits"]
-
-
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 @pytest.mark.parametrize("answered", [1, 2, 6])
 @pytest.mark.parametrize("is_retry", [False, True])

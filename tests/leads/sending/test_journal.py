@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import stat
 import subprocess
-import tempfile
 import textwrap
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,20 +18,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from msgspec.structs import replace
 
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import SequenceAddress, is_journal, locate
+from outreach_frames.leads.sending.journal_file import SequenceAddress, locate
 from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.leads.sending.outcome import RowOutcome, without_messages
 from tests import forked
-from tests.examples import share_of_examples
 
 SEQUENCE = SequenceAddress("https://x.example", "a1")
 ADDED = RowOutcome("added")
@@ -144,14 +139,6 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.long
 class TestRecords:
     """A reopened journal has its earlier records."""
-
-    def test_leftovers_of_a_deleted_journal_are_deleted(self, path: Path) -> None:
-        """SQLite cannot apply the leftover files of a deleted journal to a new one."""
-        leftovers = [path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm")]
-        for leftover in leftovers:
-            leftover.write_bytes(b"leftover")
-        opened(path).close()
-        assert not any(leftover.exists() for leftover in leftovers)
 
     def test_outcomes_are_restored(self, path: Path) -> None:
         """Outcomes, chunks and attempts are restored from the file."""
@@ -292,27 +279,14 @@ class TestLocks:
                 opened(path)
         opened(path).close()
 
-    def test_is_journal_keeps_the_lock(self, path: Path) -> None:
-        """`is_journal` does not release the lock of an open journal."""
-        code = """
-            import sqlite3
-            try:
-                sqlite3.connect(sys.argv[1], 0).execute("BEGIN IMMEDIATE")
-            except sqlite3.Error as error:
-                print(error)
-        """
-        with opened(path) as journal:
-            journal.begin(1, [0], NOW)
-            assert is_journal(path)
-            with process(code, path) as other:
-                assert other.communicate()[0] == "database is locked\n"
-
     def test_a_rejected_journal_is_unlocked(self, path: Path) -> None:
-        """A rejected journal does not stay locked."""
+        """A journal of another sequence or service is rejected, unchanged, and stays unlocked."""
         opened(path).close()
-        for _ in range(2):
-            with pytest.raises(InvalidInputError, match="different submission"):
-                opened(path, sequence=SequenceAddress("https://x.example", "d4"))
+        before = path.read_bytes()
+        for other in (SEQUENCE._replace(sequence="d4"), SequenceAddress("https://y.example", "a1")):
+            with pytest.raises(InvalidInputError, match=r"different submission.*Nothing was sent"):
+                opened(path, sequence=other)
+        assert path.read_bytes() == before
         opened(path).close()
 
 
@@ -321,17 +295,31 @@ class TestRejected:
 
     @pytest.mark.parametrize(
         "content",
-        ["delete", "wal", b"", b"x", b"email,name\n" * 500, b"SQLite format 3\0", bytes(99)],
+        [
+            "another format",
+            "delete",
+            "wal",
+            b"",
+            b"x",
+            b"email,name\n" * 500,
+            b"SQLite format 3\0",
+            bytes(99),
+        ],
     )
     def test_another_file(self, path: Path, content: bytes | str) -> None:
         """A file that is not a journal, such as another database, is rejected and unchanged."""
-        if isinstance(content, bytes):
+        words = "not a journal of a submission"
+        if content == "another format":
+            opened(path).close()
+            change(path, "PRAGMA user_version = 7")
+            words = r"another version of this package \(format 7, not 8\).*Nothing was sent"
+        elif isinstance(content, bytes):
             path.write_bytes(content)
         else:
             change(path, f"PRAGMA journal_mode = {content}")
             change(path, "CREATE TABLE entries (position INTEGER)")
         before = path.read_bytes()
-        with pytest.raises(InvalidInputError, match="not a journal of a submission"):
+        with pytest.raises(InvalidInputError, match=words):
             opened(path)
         assert path.read_bytes() == before
 
@@ -360,28 +348,6 @@ class TestRejected:
         with pytest.raises(InvalidInputError, match=rf"{words}.*Nothing was sent"):
             opened(path)
         assert not (tmp_path / "missing").exists()
-
-    @pytest.mark.parametrize("version", [1, 7, 99])
-    def test_another_format(self, path: Path, version: int) -> None:
-        """Another version's journal is rejected unchanged; the error names the format."""
-        opened(path).close()
-        change(path, f"PRAGMA user_version = {version}")
-        path.chmod(0o644)
-        before = path.read_bytes()
-        for dry_run in (True, False):
-            with pytest.raises(
-                InvalidInputError,
-                match=rf"another version of this package \(format {version}, not 8\).*Nothing was",
-            ):
-                Journal(
-                    LEADS,
-                    Memory("https://x.example", "a1"),
-                    locate(path),
-                    SEQUENCE,
-                    dry_run=dry_run,
-                )
-        assert path.read_bytes() == before
-        assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
     @pytest.mark.parametrize(
         "damage",
@@ -559,82 +525,3 @@ def test_attempts_and_chunks_continue(path: Path) -> None:
     assert entries_of(path, corrected) == {0: Entry(ADDED, 3, 1)}
     # The refused request's email still identifies nobody.
     assert entries_of(path, planned(("typo@x.example", None))) == {}
-
-
-class Resumed(RuleBasedStateMachine):
-    """Each row's last outcome is kept in any order of begin, finish and reopen."""
-
-    @initialize()
-    def open(self) -> None:
-        """Start with a new file."""
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "journal"
-        self.plan = leads(30)
-        self.model: dict[int, Entry] = {}
-        self.number = 0
-        self.open_again(again=False)
-
-    def open_again(self, *, again: bool) -> None:
-        """Open the journal, and compare its entries and the rows to send with the model."""
-        self.journal = opened(self.path, self.plan, again=again)
-        resumption = self.journal.resumption
-        assert {row: self.bare(entry) for row, entry in self.journal.entries().items()} == {
-            row: self.bare(entry) for row, entry in self.model.items()
-        }
-        recorded = {row: entry.outcome.status for row, entry in self.model.items()}
-        if again:
-            expected = [row for row, status in recorded.items() if status == "unknown"]
-        else:
-            done = [row for row, status in recorded.items() if status != "rejected"]
-            expected = [row for row in range(30) if row not in done]
-        assert resumption.rows.tolist() == sorted(expected)
-        self.is_retry, self.sendable = again, resumption.rows.tolist()
-        self.begun: set[int] = set()
-
-    @precondition(lambda self: set(self.sendable) - self.begun)
-    @rule(data=st.data())
-    def begin(self, data: st.DataObject) -> None:
-        """Begin any rows that may be sent, even rows that were rejected before."""
-        ready = sorted({*self.sendable} - self.begun)
-        rows = data.draw(st.lists(st.sampled_from(ready), min_size=1, unique=True))
-        self.number += 1
-        self.journal.begin(self.number, rows, NOW)
-        for row in rows:
-            attempts = self.model[row].attempts if row in self.model else 0
-            self.model[row] = Entry(RowOutcome("unknown"), self.number, attempts + 1)
-        self.begun.update(rows)
-
-    @precondition(lambda self: self.begun)
-    @rule(status=st.sampled_from(["added", "rejected", "unknown", "odd"]), data=st.data())
-    def finish(self, status: str, data: st.DataObject) -> None:
-        """Finish some of the begun rows; a resent row is `unknown` unless it was added."""
-        if self.is_retry and status != "added":
-            status = "unknown"
-        rows = data.draw(st.sets(st.sampled_from(sorted(self.begun))))
-        self.journal.finish(dict.fromkeys(rows, RowOutcome(status, "said", "code")))
-        for row in rows:
-            self.model[row] = self.model[row].with_outcome(RowOutcome(status, "said", "code"))
-        self.begun -= rows
-        if status != "rejected":
-            self.sendable = [row for row in self.sendable if row not in rows]
-
-    @rule(again=st.booleans())
-    def reopen(self, again: bool) -> None:
-        """Close and reopen the journal, and compare it with the model."""
-        self.journal.close()
-        self.open_again(again=again)
-
-    def bare(self, entry: Entry) -> tuple[str, int | None, int]:
-        """Return an entry's status, chunk and attempts."""
-        return entry.outcome.status, entry.chunk, entry.attempts
-
-    def teardown(self) -> None:
-        """Reopen the journal and compare it a last time."""
-        if hasattr(self, "journal"):
-            self.reopen(again=False)
-            self.journal.close()
-            self.folder.cleanup()
-
-
-TestResumed = Resumed.TestCase
-TestResumed.settings = settings(share_of_examples(0.3), stateful_step_count=15)

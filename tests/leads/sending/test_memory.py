@@ -12,7 +12,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
+from outreach_frames.errors import OutreachError
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.events import find_recorded_people
 from outreach_frames.leads.sending.report import SubmissionReport
@@ -61,23 +61,6 @@ def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
         assert notes(add(client, A, B, journal=journal)) == [""] * 2
         assert column(add(client, B, A)) == ["added"] * 2
         assert len(sent(service)) == 2
-
-
-def test_another_process_links_a_sent_person_to_a_url(tmp_path: Path) -> None:
-    """A person found by a link of another process in the file is known to the memory."""
-    journal, url = tmp_path / "j", "https://profnet.example/in/ada"
-    with serving(added) as (service, client):
-        add(client, A, journal=journal)
-        mine = dict(memory._memories)
-        memory.clear()  # as in another process
-        linked = pd.DataFrame({"email": [A], "profnet_url": [url]})
-        linked.outreach.add_to_sequence("s1", journal=journal, client=client)
-        memory.clear()
-        memory._memories.update(mine)
-        alone = linked[["profnet_url"]].outreach
-        assert column(alone.add_to_sequence("s1", journal=journal, client=client)) == ["added"]
-        assert column(add(client, A), "earlier_run") == [True]
-        assert sent(service) == [["a"]]
 
 
 @pytest.mark.parametrize("journal", [None, "j"])
@@ -164,20 +147,6 @@ def test_the_better_outcome_wins(first: Any, tmp_path: Path) -> None:
         assert len(sent(service)) == 2
 
 
-def test_a_skip_outlasts_a_later_refusal(tmp_path: Path) -> None:
-    """After a skip, a refused resend is `rejected`; the next call reports the skip."""
-    journal = tmp_path / "j"
-    ignoring = {"overrides": {"ignore_exclusion_list": True}}
-    turns = [skipped("in_exclusion_list_and_skipped"), script.json({}, 400), added]
-    with serving(*turns) as (service, client):
-        add(client, A, journal=journal)
-        assert column(add(client, A, journal=journal, **ignoring)) == ["rejected"]
-        assert column(add(client, A, journal=journal)) == ["in_exclusion_list"]
-        assert column(add(client, A)) == ["in_exclusion_list"]
-        assert len(sent(service)) == 2
-        assert column(add(client, A, **ignoring)) == ["added"]
-
-
 def test_two_processes_with_one_clock_lose_nothing(tmp_path: Path) -> None:
     """Events of two processes with equal numbers are kept side by side."""
     first, second = (pd.DataFrame({"email": [one]}) for one in (A, B))
@@ -221,55 +190,6 @@ def test_invalid_rows_without_a_connection() -> None:
     assert column(plan.submit()) == ["invalid"]
 
 
-@pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "on_holiday_and_skipped"])
-def test_skipped_rows_are_recorded(name: str) -> None:
-    """A repeated call does not send skipped rows, unless they have the list's override."""
-    with serving(skipped(name), added) as (service, client):
-        add(client, A)
-        assert column(add(client, A), "earlier_run") == [True]
-        is_known = name.startswith("recently")
-        report = add(client, A, overrides={"ignore_recently_contacted": True})
-        assert column(report) == ["added" if is_known else "on_holiday"]
-        assert len(sent(service)) == 1 + is_known
-
-
-def test_dry_runs_and_reports_write_nothing(tmp_path: Path) -> None:
-    """A dry run reads the memory and the file; a run with a file writes the memory to the file."""
-    with serving(added, added) as (_, client):
-        assert column(add(client, A, dry_run=True)) == ["would_send"]
-        add(client, A)
-        assert column(add(client, A, B, dry_run=True)) == ["added", "would_send"]
-        plan = pd.DataFrame({"email": [A]}).outreach.plan("s1", client=client)
-        assert len(plan.positions) == 1
-        add(client, B, journal=tmp_path / "j")
-        read = pd.DataFrame({"email": [A, B]}).outreach.report(journal=tmp_path / "j")
-        assert column(read) == ["added", "added"]
-        assert column(add(client, B, C, journal=tmp_path / "k", dry_run=True)) == [
-            *("added", "would_send")
-        ]
-        assert not (tmp_path / "k").exists()
-
-
-def test_a_report_taken_during_a_run_resends_nobody_twice() -> None:
-    """A report of an unfinished run is refused while it goes on, and knows its outcomes later."""
-    taken: list[Any] = []
-
-    def take(received: Received) -> Reply:
-        report = of.last_report()
-        assert report is not None
-        with pytest.raises(InvalidInputError, match=r"Another run.*Nothing was sent"):
-            report.retry_unknown()
-        taken.append(report)
-        return script.reset()
-
-    with serving(take, added) as (service, client):
-        final = add(client, A)
-        assert column(final) == ["unknown"]
-        for report in (*taken, final, *taken):
-            assert column(report.retry_unknown()) == ["added"]
-        assert len(sent(service)) == 2
-
-
 def test_a_retry_keeps_the_reason_of_rows_never_begun() -> None:
     """After a 401 midway, a retry keeps the reason of the rows that were not begun."""
     with serving(script.reset(), script.json({}, 401), added) as (_, client):
@@ -311,33 +231,6 @@ def test_a_forked_child_keeps_the_records() -> None:
 
     with serving(reply) as (_, client):
         assert column(add(client, A)) == ["added"]
-
-
-def test_own_columns_are_kept() -> None:
-    """Own columns with a report's names are kept, and a warning names the outcome's columns."""
-    frame = pd.DataFrame(
-        {"email": [A], "status": ["customer"], "detail": ["VIP"], "error_code": ["E7"]}
-    )
-    with serving(added) as (_, client):
-        with pytest.warns(OutreachWarning, match="own columns status, detail, error_code"):
-            report = frame.outreach.add_to_sequence("s1", client=client, progress=False)
-        assert report.frame["status"].tolist() == ["customer"]
-        assert report.frame["outreach_status"].tolist() == ["added"]
-        again = report.frame.outreach.add_to_sequence("s1", client=client, progress=False)
-        assert again.frame.columns.tolist() == report.frame.columns.tolist()
-
-
-def test_a_placeholder_mailbox_is_reported() -> None:
-    """The report says that a row with a placeholder as mailbox goes by the default senders."""
-    with of.connect("sandbox", cache=None) as client:
-        boxes = of.mailboxes(status="active", client=client)
-        box = boxes["email"].iloc[0]
-        frame = pd.DataFrame({"email": [A, B, C, "d@x.example"], "box": ["n/a", box, None, "NaN"]})
-        sequence = client.sandbox.sequence_ids["accepts_any"]  # type: ignore[union-attr]
-        report = frame.outreach.add_to_sequence(sequence, mailbox="box", client=client)
-        told = ["is a placeholder" in detail for detail in column(report, "detail")]
-        assert told == [True, False, False, True]
-        assert "sequence's senders" in str(report)
 
 
 def test_an_earlier_run_is_told_apart(tmp_path: Path) -> None:

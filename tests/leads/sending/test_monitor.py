@@ -12,7 +12,6 @@ import pytest
 
 from outreach_frames.client.client import Client
 from outreach_frames.errors import (
-    AuthenticationError,
     OutreachError,
     OutreachWarning,
 )
@@ -67,15 +66,6 @@ def test_a_stop_ends_between_two_requests() -> None:
     assert report.rows["detail"].iloc[-1].startswith("The run stopped before this row: Cancelled")
 
 
-def test_a_stop_before_the_first_request_sends_nothing() -> None:
-    """If the monitor stops a run before its first request, all rows are `not_sent`."""
-    with planned([]) as (service, plan):
-        report = ended(plan, lambda _run: True)
-        assert sent(service) == []
-    assert column(report) == ["not_sent"] * 6
-    assert report.error is not None
-
-
 def test_a_stop_in_the_last_request_cancels_nothing() -> None:
     """A stop during the last request has no effect: all rows are sent, without an error."""
     with planned([added, added, slow_added]) as (service, plan):
@@ -83,29 +73,6 @@ def test_a_stop_in_the_last_request_cancels_nothing() -> None:
     assert len(sent(service)) == 3
     assert column(report) == ["added"] * 6
     assert report.error is None
-
-
-def test_the_run_s_error_is_reported() -> None:
-    """The error that stopped the run is reported, even after a stop."""
-    refused = script.json({"error": "who are you?"}, 401)
-    with planned([script.delayed(SLOW, refused)]) as (_, plan):
-        report = ended(plan, stopping)
-    assert isinstance(report.error, AuthenticationError)
-    assert column(report) == ["not_sent"] * 6
-
-
-def test_a_monitor_sees_every_request() -> None:
-    """A monitor can read the counts during each request and at the end."""
-    seen: list[int] = []
-
-    def watch(run: Run) -> bool:
-        seen.append(sum(run.tally.values()))
-        return False
-
-    with planned([slow_added, slow_added, slow_added]) as (_, plan):
-        submit(plan, watch=watch, progress=False)
-    assert {0, 2, 4} <= set(seen)
-    assert seen[-1] == 6
 
 
 def test_a_monitor_that_raises() -> None:
@@ -126,14 +93,12 @@ def test_a_monitor_that_raises() -> None:
     assert column(again) == ["added"] * 6
 
 
-@pytest.mark.parametrize("journal", [None, "journal"])
-def test_a_retry_of_unknown_rows_can_be_stopped(journal: str | None, tmp_path: Path) -> None:
+def test_a_retry_of_unknown_rows_can_be_stopped() -> None:
     """A monitor can also end a retry of unknown rows between two requests."""
     lost = script.hang_up()
-    options = {} if journal is None else {"journal": tmp_path / journal}
     with planned([lost, lost, added, slow_added]) as (service, plan):
         with pytest.warns(OutreachWarning, match="unknown"):
-            report = submit(plan, progress=False, **options)
+            report = submit(plan, progress=False)
         assert column(report) == ["unknown"] * 4 + ["added"] * 2
         with pytest.warns(OutreachWarning, match="Cancelled"):
             again = report._resend_unknown(client=None, watch=stopping)

@@ -231,26 +231,6 @@ def test_journals_hold_no_text_of_the_service(tmp_path: Path) -> None:
     assert again.summary().set_index("status").loc["skipped", "rows"] == 1
 
 
-def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> None:
-    """With clean=True, a raw text is the person of its repaired text, also from a journal."""
-    raw = frame_of([(f"Dee <{email('D')}>", None), (f"Zed <{email('z')}>", None)])
-    repaired = [email("d"), email("z")]
-    assert column(add(raw, client, path)) == ["invalid"] * 2
-    dry = add(raw, client, path, clean=True, dry_run=True)
-    assert column(dry) == ["added", "would_send"]
-    made = add(raw, client, path, clean=True)
-    assert column(made) == ["added"] * 2
-    assert made.rows["attempts"].tolist() == [1, 1]
-    assert made.frame["email"].tolist() == repaired
-    again = add(frame_of([(one, None) for one in repaired]), client, path)
-    assert again.rows["sent_at"].equals(made.rows["sent_at"])
-    with pytest.warns(OutreachWarning, match="repaired 2 cells"):
-        read = raw.outreach.report(journal=path, clean=True)
-    assert read.rows["sent_at"].equals(made.rows["sent_at"])
-    assert read.frame["email"].tolist() == repaired
-    assert column(raw.outreach.report(journal=path)) == ["invalid"] * 2
-
-
 def test_reading_changes_no_file(path: Path) -> None:
     """Reading a journal creates, changes and locks no file, and works in a read-only folder."""
     path.with_name(f"{path.name}.lock").unlink()

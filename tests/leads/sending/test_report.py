@@ -7,7 +7,6 @@ import pickle
 import re
 import tempfile
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,6 @@ from outreach_frames.errors import (
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import MEANINGS
 from outreach_frames.leads.plan import make_plan
-from outreach_frames.leads.sending.events import Entry
-from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import make_rows
 
@@ -90,28 +87,6 @@ def report(row_statuses: list[str], frame: pd.DataFrame | None = None, **kwargs:
         }
     )
     return SubmissionReport(frame, rows, **{"sequence_id": "seq_1", **kwargs})
-
-
-@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
-def test_rows_of_a_plan(index: Any) -> None:
-    """Each row has its recorded outcome, else the plan's outcome, else `not_sent`."""
-    frame = people(index)
-    plan = make_plan(frame, "seq_1")
-    rejected = RowOutcome("rejected", "Not this one.", "missing_lead_field")
-    sent_at = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
-    rows = make_rows(plan, {3: Entry(rejected, 2, 3, sent_at)}, plan.kept)
-    assert rows["index"].to_list() == frame.index.to_list()
-    assert rows["status"].to_list() == ["not_sent", "invalid", "duplicate_in_frame", "rejected"]
-    assert rows["detail"].to_list()[::3] == ["", "Not this one."]
-    assert all(rows["detail"][1:3])
-    assert rows["error_code"].to_list()[1] == "invalid_email"
-    assert rows["error_code"].to_list()[3] == "missing_lead_field"
-    assert rows["error_code"].isna().to_list() == [True, False, True, False]
-    assert rows["chunk"].isna().to_list() == [True, True, True, False]
-    assert rows.loc[3, ["chunk", "attempts"]].to_list() == [2, 3]
-    assert rows["attempts"].to_list() == [0, 0, 0, 3]
-    assert rows["sent_at"].isna().to_list() == [True, True, True, False]
-    assert rows["sent_at"][3] == sent_at
 
 
 def test_columns_and_dtypes_are_always_the_same() -> None:
@@ -220,16 +195,6 @@ def test_input_columns_survive_any_number_of_runs(columns: list[str], by_file: l
         assert frame.iloc[:, len(columns)].to_list() == [status] * 2
 
 
-def test_outcomes_are_matched_by_position() -> None:
-    """Outcomes are matched by position, whatever their labels; there must be one per row."""
-    rows = pd.DataFrame({"status": ["added", "unknown"]}, index=[7, 7])
-    made = SubmissionReport(people().iloc[:2], rows, sequence_id="seq_1")
-    assert made.rows.index.equals(pd.RangeIndex(2))
-    assert made.frame["outreach_status"].to_list() == ["added", "unknown"]
-    with pytest.raises(ValueError, match="one row"):
-        SubmissionReport(people(), rows, sequence_id="seq_1")
-
-
 def test_summary() -> None:
     """The summary counts each status that occurs, in the documented order."""
     made = report(["unknown", "zeta", "added", "alpha", "added", "in_exclusion_list", "alpha"])
@@ -305,28 +270,6 @@ def test_to_csv_with_any_column_names(tmp_path: Path) -> None:
         report(["added"]).to_csv(tmp_path / "taken")
 
 
-def test_raise_for_error() -> None:
-    """`raise_for_error` raises the error that stopped the run, or returns the report."""
-    stopped = AuthenticationError("The token is not accepted.")
-    with pytest.raises(AuthenticationError) as caught:
-        report(["not_sent"], error=stopped).raise_for_error()
-    assert caught.value is stopped
-    fine = report(["added"])
-    assert fine.raise_for_error() is fine
-
-
-def test_retry_unknown() -> None:
-    """`retry_unknown` calls the report's function if a row is unknown; else it is an error."""
-    after = report(["present", "added"])
-    assert report(["unknown", "added"], retry=lambda **_: after).retry_unknown() is after
-    calls: list[str] = []
-    with pytest.raises(InvalidInputError, match="nothing to resend"):
-        report(["added", "not_sent"], retry=lambda **_: calls.append("sent")).retry_unknown()
-    assert calls == []
-    with pytest.raises(InvalidInputError, match="cannot send"):
-        report(["unknown"]).retry_unknown()
-
-
 def visible_text(markup: str) -> str:
     """Return the visible text of HTML."""
     return html.unescape(re.sub(r"<[^>]+>", " ", markup))
@@ -378,14 +321,6 @@ def test_text_of_a_run_without_requests() -> None:
     assert "Nothing was sent" not in repr(report(["not_sent"]))
     assert "no row was sent" in repr(report(["not_sent"]))
     assert repr(report([])).startswith("0 rows for the sequence seq_1, no row was sent")
-
-
-def test_only_the_most_frequent_details_are_shown() -> None:
-    """The two most frequent details are shown, then the number of other details."""
-    made = report(["invalid"] * 7, detail=["a", "b", "b", "c", "c", "c", "d"])
-    for view in (repr(made), made._repr_html_()):
-        assert all(text in view for text in ("c (3 rows)", "b (2 rows)", "and 2 other details"))
-        assert "a (1 row)" not in view
 
 
 def test_html_is_escaped() -> None:

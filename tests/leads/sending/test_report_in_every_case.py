@@ -52,18 +52,7 @@ def run(code: str, url: str, **options: Any) -> subprocess.CompletedProcess[str]
     return forked.run(SETUP + textwrap.dedent(code), url, **options)
 
 
-def test_warnings_that_are_errors() -> None:
-    """The report is returned even if warnings are errors."""
-    with serving(script.reset(), added) as (_, client):
-        # pytest turns every warning into an error.
-        report = add(leads(4), client)
-    assert column(report) == ["unknown"] * 2 + ["added"] * 2
-    with pytest.raises(OutreachError):
-        report.raise_for_error()
-
-
-@pytest.mark.parametrize("moment", ["in a request", "after the last response"])
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize(("moment", "times"), [("in a request", 3), ("after the last response", 1)])
 def test_signals_in_a_request(moment: str, times: int) -> None:
     """Ctrl-C, once or repeated, during a request or at the end, leaves a report."""
     code = f"""
@@ -162,10 +151,9 @@ def test_last_report() -> None:
         assert of.last_report() is report
 
 
-@pytest.mark.parametrize("levels", [1000, 100_000])
-def test_a_deeply_nested_error_body(levels: int) -> None:
-    """An error body with a thousand levels of nesting rejects the rows as usual."""
-    deep = b"[" * levels + b"]" * levels
+def test_a_deeply_nested_error_body() -> None:
+    """An error body that is too deep for a parser rejects the rows as usual."""
+    deep = b"[" * 100_000 + b"]" * 100_000
 
     def refuse(received: Received) -> Reply:
         entry = b'{"validation_errors": [{"error_code": "new", "message": ' + deep + b"}]}"

@@ -18,7 +18,7 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, column, notes, serving, skipped
+from tests.leads.sending.lead_service import added, column, serving, skipped
 from tests.scripted import Received, Reply, Service
 
 pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
@@ -155,20 +155,6 @@ def test_a_row_that_was_sent_and_is_invalid_now_has_its_outcome(path: Path) -> N
         assert column(run(["title"])) == ["added", "added"]
 
 
-def test_one_person_has_one_outcome_after_a_retry(path: Path) -> None:
-    """An invalid row stays invalid if a valid row of the person is sent, also in a retry."""
-    frame = frame_of([(A, None), (A, None)]).assign(note=["", "fits"])
-    options: dict[str, Any] = {"data": ["note"], "require": ["note"], "journal": path}
-    with serving(script.reset(), added) as (_, client):
-        report = frame.outreach.add_to_sequence("s1", client=client, progress=False, **options)
-        assert column(report) == ["invalid", "unknown"]
-        again = report.retry_unknown()
-        assert column(again) == ["invalid", "added"]
-        assert column(frame.outreach.report(journal=path, data=["note"])) == [
-            *["duplicate_in_frame", "added"]
-        ]
-
-
 @pytest.mark.parametrize("row", [("ada@", U), (A, "no address"), ("n/a", U), (b"x", U)])
 def test_the_other_identifier_of_a_damaged_row_is_found(row: Any, path: Path) -> None:
     """A row with one damaged identifier has the outcome that the other one has."""
@@ -182,68 +168,14 @@ def test_the_other_identifier_of_a_damaged_row_is_found(row: Any, path: Path) ->
         ]
 
 
-def test_an_invalid_unknown_row_is_not_resent(path: Path) -> None:
-    """An unknown row that is invalid now stays unknown, and its detail gives the reason."""
-    rows = frame_of([(A, None)]).assign(note=["fits"])
-    options: dict[str, Any] = {"data": ["note"], "journal": path, "progress": False}
-    with serving(script.reset()) as (service, client):
-        rows.outreach.add_to_sequence("s1", client=client, **options)
-        invalid = rows.assign(note="z" * 2_000)
-        report = invalid.outreach.add_to_sequence("s1", client=client, **options)
-        report = report.retry_unknown()
-        assert (
-            "because the row is invalid now; see the plan's problems" in column(report, "detail")[0]
-        )
-        assert len(sent(service)) == 1
-
-
 @pytest.mark.parametrize("is_dry", [True, False])
-def test_a_dry_run_records_no_links(is_dry: bool, path: Path) -> None:
+def test_a_dry_run_records_no_links(is_dry: bool) -> None:
     """A run records the links between rows that it finds; a dry run does not."""
     with serving(added, added) as (service, client):
-        add(client, [(A, None)], path)
-        assert column(add(client, [(A, U)], path, dry_run=is_dry)) == ["added"]
-        add(client, [(None, U)], path)
+        add(client, [(A, None)], None)
+        assert column(add(client, [(A, U)], None, dry_run=is_dry)) == ["added"]
+        add(client, [(None, U)], None)
         assert len(sent(service)) == 1 + is_dry
-
-
-def test_a_shared_weak_url(path: Path) -> None:
-    """A weak URL does not match a person with an address, in either order of the runs."""
-    alone, with_email = [(None, W)], [(A, W), (B, W), (None, W)]
-    with serving(*[added] * 6) as (service, client):
-        add(client, alone, path)
-        report = add(client, with_email, path)
-        assert sent(service) == [[(None, W)], [(A, None), (B, None)]]
-        assert column(report) == ["added"] * 3
-        other = path.with_name("other")
-        assert column(add(client, with_email[:2], other), "earlier_run") == [True] * 2
-        assert column(add(client, alone, other)) == ["added"]
-        assert len(sent(service)) == 2
-
-
-@pytest.mark.parametrize(
-    ("first", "row", "detail"),
-    [
-        ([(A, U)], (A, None), ""),
-        ([(A, U)], (A, U), ""),
-        ([(A, U)], ("A@example.COM", U), ""),
-        ([(A, U)], (A2, U), "The row was sent with another email and is not resent."),
-        ([(A, U)], (A, V), "The row was sent with another profnet_url and is not resent."),
-        (
-            [(A, None), (A, U)],
-            (None, U),
-            "The row was sent without this profnet_url and is not resent.",
-        ),
-    ],
-)
-def test_the_detail_names_a_different_identifier(
-    first: list[Row], row: Row, detail: str, path: Path
-) -> None:
-    """The detail names the identifier that differs, or was missing, when the lead was sent."""
-    with serving(added) as (_, client):
-        add(client, first, path)
-        report = add(client, [row], path)
-    assert (column(report), notes(report)) == (["added"], [detail])
 
 
 @pytest.mark.parametrize(
@@ -276,21 +208,6 @@ def test_a_changed_unknown_row_is_not_resent(
         assert sent(service)[1:] == [[before]]
 
 
-def test_an_unknown_row_is_not_resent_if_its_person_was_added(path: Path) -> None:
-    """If a new row links two leads to one person, the unknown lead is not resent."""
-    with serving(script.reset(), added) as (service, client):
-        add(client, [(A, None)], path)
-        add(client, [(None, U)], path)
-        rows = [(A, U), (A, None), (None, U)]
-        report = add(client, rows, path, go=["now"] * 3, data=["go"])
-        assert column(report) == ["duplicate_in_frame", "unknown", "added"]
-        report = report.retry_unknown()
-        assert column(report) == ["duplicate_in_frame", "unknown", "added"]
-        assert "another lead of this person" in column(report, "detail")[1]
-        assert "go changed since the row was sent" in column(report, "detail")[1]
-        assert len(sent(service)) == 2
-
-
 SKIPS = {
     name.removesuffix(spec.SKIPPED_SUFFIX): override
     for name, override in spec.CHECK_OVERRIDES.items()
@@ -317,17 +234,6 @@ def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path:
         assert column(report) == [status, "added"]
         assert report.rows["attempts"].tolist() == [2, 2]
         assert sent(service)[2:] == [[(B, None)]]
-
-
-def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
-    """If a run ends early, duplicates of rows that were not sent are `not_sent`, too."""
-    refused = script.json({"error": "who?"}, 401)
-    with serving(refused, added) as (_, client):
-        report = add(client, [(A, U), (None, U), (A, None)], path)
-        assert column(report) == ["not_sent"] * 3
-        assert column(report, "detail")[1] == "same profnet_url as row 0, which was not sent"
-        report = add(client, [(A, U), (None, U), (A, None)], path)
-        assert column(report) == ["added", "duplicate_in_frame", "duplicate_in_frame"]
 
 
 def test_rows_that_a_stopped_run_does_not_reach_keep_their_attempts(path: Path) -> None:
@@ -367,26 +273,6 @@ def test_without_a_journal_a_warning_counts_sent_people() -> None:
         assert len(sent(service)) == 5
 
 
-def test_a_copy_made_during_the_run_gets_the_records(path: Path) -> None:
-    """A copy of the journal that was made while the plan was sent gets the later outcomes."""
-    copies: list[bytes] = []
-
-    def copied(received: Received) -> Reply:
-        copies.append(path.read_bytes())
-        return added(received)
-
-    with serving(copied, copied) as (service, client):
-        frame = frame_of([(A, None), (B, None)])
-        plan = frame.outreach.plan("s1", client=client, chunk_size=1)
-        plan.submit(journal=path)
-        for copy in copies:
-            path.write_bytes(copy)
-            assert column(plan.submit(journal=path)) == ["added", "added"]
-            read = frame.outreach.report(journal=path)
-            assert column(read) == ["added", "added"]
-        assert len(sent(service)) == 2
-
-
 def test_a_dry_run_creates_no_file(path: Path) -> None:
     """A dry run creates no file, works in a read-only folder and needs no connection."""
     with serving(added) as (_, client):
@@ -402,19 +288,6 @@ def test_a_dry_run_creates_no_file(path: Path) -> None:
     assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
     plan = frame_of([(A, None)]).outreach.plan("s1")
     assert column(plan.submit(journal=path, dry_run=True)) == ["added"]
-
-
-def test_a_dry_run_of_a_sent_plan(path: Path) -> None:
-    """A dry run reads the memory, and is rejected if the same submission would be rejected."""
-    with serving(added, added) as (_, client):
-        plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
-        plan.submit()
-        assert column(plan.submit(dry_run=True), "earlier_run") == [True]
-        other = frame_of([(B, None)]).outreach.plan("s1", client=client)
-        other.submit(journal=path)
-        assert column(other.submit(journal=path, dry_run=True)) == ["added"]
-        with pytest.raises(InvalidInputError, match="with the same journal"):
-            other.submit(dry_run=True)
 
 
 @pytest.mark.parametrize("row", [(A, None), (A, U), (None, U)])
@@ -465,18 +338,6 @@ def test_a_text_replaces_its_digest_in_memory(path: Path) -> None:
         assert "was sent with another" not in report.rows["detail"][1]
 
 
-def test_rows_with_one_wrong_url_keep_their_outcomes(path: Path) -> None:
-    """A wrong URL in all rows changes no outcome, and alone has that of the added lead."""
-    wrong = "https://profnet.example/in/wrong"
-    turns = [skipped("recently_contacted_and_skipped"), added, script.reset()]
-    with serving(*turns) as (service, client):
-        for url in (None, wrong, U, None):
-            report = add(client, [(email, url) for email in (A, B, C)], path, chunk_size=1)
-            assert column(report) == ["recently_contacted", "added", "unknown"]
-        assert len(sent(service)) == 3
-        assert column(add(client, [(None, wrong)], path)) == ["added"]
-
-
 RECENT = skipped("recently_contacted_and_skipped")
 EXCLUDED = skipped("in_exclusion_list_and_skipped")
 
@@ -509,24 +370,6 @@ class TestSendAgain:
             assert column(again(client, rows, journal))[1] == "added"
             assert column(again(client, rows, journal))[1] == "added"
             assert len(sent(service)) == 4
-
-    def test_another_skip_or_lead_of_a_person_prevents_it(self, path: Path) -> None:
-        """Nobody is sent again of whom a lead is added, unknown or skipped for another reason."""
-        with serving(RECENT, EXCLUDED, added, script.reset()) as (service, client):
-            add(client, [(A, None)], path)
-            add(client, [(B, None)], path)
-            add(client, [(None, U)], path)
-            add(client, [(None, V)], path)
-            posts = len(sent(service))
-            # A row that links the skipped person to another recorded lead.
-            for url in (U, V):
-                report = again(client, [(A, None), (A, url), (None, url)], path, dry_run=True)
-                assert "would_send" not in column(report)
-            assert column(again(client, [(B, None)], path)) == ["in_exclusion_list"]
-            assert len(sent(service)) == posts
-            named = ["recently_contacted", "in_exclusion_list"]
-            report = add(client, [(A, None), (B, None)], path, send_again=named, dry_run=True)
-            assert column(report) == ["would_send"] * 2
 
     @pytest.mark.parametrize(
         ("reply", "status", "recorded"),

@@ -13,7 +13,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
+from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
@@ -48,37 +48,6 @@ def restore(path: Path) -> None:
 def emails(*names: str) -> pd.DataFrame:
     """Make leads with addresses of these names."""
     return pd.DataFrame({"email": [f"{name}.x@example.com" for name in names]})
-
-
-class TestChangedRows:
-    """A run with corrected rows and the same journal sends no person twice."""
-
-    def test_corrected_rows_of_failed_csv(self, tmp_path: Path) -> None:
-        """Corrected rows of failed.csv are sent; added and unknown rows are not sent again."""
-        odd = refused("brand_new")
-        with serving(added, odd, script.reset(), added) as (service, client):
-            frame = emails("a", "b", "typo", "d", "e", "f", "x")
-            frame.loc[6, "email"] = "xexample.com"
-            first = add(frame, client, journal=tmp_path / "j")
-            assert column(first) == ["added"] * 2 + ["rejected"] * 2 + ["unknown"] * 2 + ["invalid"]
-            first.to_csv(tmp_path)
-            failed = of.read_prospects(tmp_path / "failed.csv")
-            failed["email"] = failed["email"].replace(
-                {"typo.x@example.com": "c.x@example.com", "xexample.com": "g.x@example.com"}
-            )
-            again = add(failed[["email"]], client, journal=tmp_path / "j", chunk_size=3)
-            assert column(again) == ["added"] * 2 + ["unknown"] * 2 + ["added"]
-            assert sent(service)[-1] == ["c", "d", "g"]
-
-    def test_after_a_new_token(self, tmp_path: Path) -> None:
-        """After a 401, a run with a new token resumes with the same journal."""
-        with serving(added, script.json({"error": "who?"}, 401), added) as (service, client):
-            plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
-            assert column(plan.submit(journal=tmp_path / "j"))[2] == "not_sent"
-            with Client(service.url, "new-token", cache=None) as other:
-                report = add(emails("a", "b", "c"), other, journal=tmp_path / "j")
-        assert column(report) == ["added"] * 3
-        assert service.requests[-1].headers["Authorization"] == "Bearer new-token"
 
 
 @pytest.mark.parametrize("journal", [None, "j"])
@@ -167,13 +136,6 @@ class TestLostJournal:
 class TestReplacedJournal:
     """A plan or a report that has used a journal resends nobody without its latest state."""
 
-    @staticmethod
-    def put_other(journal: Path, client: Client) -> None:
-        """Replace the journal by one of other leads for the same sequence."""
-        for name in ("x", "y", "z"):
-            add(emails(name), client, journal=journal.with_name("other"))
-        journal.with_name("other").replace(journal)
-
     def test_missing(self, tmp_path: Path) -> None:
         """A missing file is made again with the records of this process; a dry run makes none."""
         journal = tmp_path / "j"
@@ -233,24 +195,6 @@ class TestReplacedJournal:
             read = emails("a", "b", "c").outreach.report(journal=journal)
             assert column(read) == ["added"] * 3
 
-    def test_replaced(self, tmp_path: Path) -> None:
-        """Another journal of the sequence gets the records of this process."""
-        journal = tmp_path / "j"
-        turns = [script.reset(), refused("brand_new"), *[added] * 5]
-        with serving(*turns) as (service, client):
-            plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
-            plan.submit(journal=journal, progress=False)
-            report = plan.submit(journal=journal, progress=False)
-            assert column(report) == ["unknown"] * 2 + ["added"]
-            self.put_other(journal, client)
-            requests = len(sent(service))
-            assert column(plan.submit(journal=journal)) == ["unknown"] * 2 + ["added"]
-            assert len(sent(service)) == requests
-            read = emails("a", "b", "c").outreach.report(journal=journal)
-            assert column(read) == ["unknown"] * 2 + ["added"]
-            assert column(report.retry_unknown()) == ["added"] * 3
-            assert sent(service)[requests:] == [["a", "b"]]
-
 
 def test_a_stored_journal_is_recognised(tmp_path: Path) -> None:
     """Leads in a stored journal of the current format are recognised."""
@@ -309,16 +253,6 @@ class TestClient:
             with pytest.raises(InvalidInputError, match=r"is connected to.*Nothing was sent"):
                 report.retry_unknown(client=other)
             assert sent(theirs) == []
-
-    def test_an_explicit_client_of_the_same_service(self) -> None:
-        """Another client of the same service can resend the unknown rows."""
-        with serving(script.reset(), added) as (service, client):
-            report = emails("a").outreach.plan("s1", client=client).submit()
-            client.close()
-            with pytest.raises(OutreachError, match="closed"):
-                report.retry_unknown()
-            with connected(service) as other:
-                assert column(report.retry_unknown(client=other)) == ["added"]
 
 
 def test_a_second_response_is_ignored(tmp_path: Path) -> None:
