@@ -29,8 +29,6 @@ from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, notes, refused, sent
 from tests.scripted import Received, Reply, Service, scripted
 
-Lead = tuple[str | None, str | None, str | None]
-
 CUSTOM = "custom_mailboxes"
 # Email, user's email, user's id and status; two users have the email twin@x.example. A user's name
 # begins with the first part of the email.

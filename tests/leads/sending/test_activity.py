@@ -39,7 +39,6 @@ DTYPES = {
 }
 SENT_AT = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 NAMES = "abcd"
-ROWS = 8
 STATUSES = ["added", "present", "unknown", "already_in_sequence", "rejected", "not_sent", "invalid"]
 
 

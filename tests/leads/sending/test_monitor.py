@@ -66,15 +66,6 @@ def test_a_stop_ends_between_two_requests() -> None:
     assert report.rows["detail"].iloc[-1].startswith("The run stopped before this row: Cancelled")
 
 
-def test_a_stop_in_the_last_request_cancels_nothing() -> None:
-    """A stop during the last request has no effect: all rows are sent, without an error."""
-    with planned([added, added, slow_added]) as (service, plan):
-        report = submit(plan, watch=lambda run: run.requests == 3, progress=False)
-    assert len(sent(service)) == 3
-    assert column(report) == ["added"] * 6
-    assert report.error is None
-
-
 def test_a_monitor_that_raises() -> None:
     """If the monitor raises an error, the run ends after the current request with a report."""
 

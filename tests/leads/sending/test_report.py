@@ -5,15 +5,12 @@ from __future__ import annotations
 import html
 import pickle
 import re
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -159,40 +156,6 @@ def test_an_earlier_report_s_columns_are_replaced(
     made = report(["added"], frame).frame
     assert made.columns.to_list() == [*kept, *appended]
     assert made.iloc[0].to_list()[: len(kept) + 1] == ["invalid"] * len(kept) + ["added"]
-
-
-def write_and_read(made: SubmissionReport) -> pd.DataFrame:
-    """Write the report's files and read the failed rows."""
-    with tempfile.TemporaryDirectory() as folder:
-        return of.read_prospects(made.to_csv(folder) / "failed.csv")
-
-
-def is_complete(columns: list[str]) -> bool:
-    """Whether the columns may include a report's first three columns."""
-    return all(any(each.endswith(name) for each in columns) for name in OUTCOMES[:4])
-
-
-@given(
-    columns=st.lists(
-        st.sampled_from(
-            [prefix + name for prefix in ("", "outreach_", "outreach_" * 2) for name in OUTCOMES]
-            + ["email", "outreach_", "my_status"]
-        ),
-        unique=True,
-    ).filter(lambda columns: not is_complete(columns)),
-    by_file=st.lists(st.booleans(), min_size=2, max_size=4),
-)
-def test_input_columns_survive_any_number_of_runs(columns: list[str], by_file: list[bool]) -> None:
-    """Input columns are kept, and each run's outcomes replace the previous run's."""
-    own = pd.DataFrame([[f"own {name}" for name in columns]] * 2, columns=columns, dtype="str")
-    frame, names = own, {}
-    for number, is_file in enumerate(by_file):
-        status = ["rejected", "not_sent", "unknown", "invalid"][number]
-        made = report([status] * 2, frame)
-        frame = write_and_read(made) if is_file else made.frame
-        pd.testing.assert_frame_equal(frame[columns], own, check_column_type=False)
-        assert frame.columns.to_list() == names.setdefault(is_file, frame.columns.to_list())
-        assert frame.iloc[:, len(columns)].to_list() == [status] * 2
 
 
 def test_summary() -> None:

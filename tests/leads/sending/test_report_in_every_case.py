@@ -151,20 +151,6 @@ def test_last_report() -> None:
         assert of.last_report() is report
 
 
-def test_a_deeply_nested_error_body() -> None:
-    """An error body that is too deep for a parser rejects the rows as usual."""
-    deep = b"[" * 100_000 + b"]" * 100_000
-
-    def refuse(received: Received) -> Reply:
-        entry = b'{"validation_errors": [{"error_code": "new", "message": ' + deep + b"}]}"
-        return script.respond(entry if len(received.json["leads"]) == 2 else deep, 422)
-
-    with serving(*[refuse] * 2) as (_, client):
-        with pytest.warns(OutreachWarning, match="3 are rejected"):
-            report = add(leads(3), client)
-    assert column(report) == ["rejected"] * 3
-
-
 @pytest.mark.parametrize(
     ("frame", "said"),
     [

@@ -168,6 +168,17 @@ def test_the_other_identifier_of_a_damaged_row_is_found(row: Any, path: Path) ->
         ]
 
 
+def test_an_override_sends_nobody_of_whom_another_lead_was_added(path: Path) -> None:
+    """A skipped row is not sent with its override if another lead of its person was added."""
+    skip = skipped("recently_contacted_and_skipped")
+    with serving(skip, added) as (service, client):
+        add(client, [(A, None)], path)
+        add(client, [(None, U)], path)
+        rows: list[Row] = [(A, None), (A, U), (None, U)]
+        add(client, rows, path, overrides={"ignore_recently_contacted": True})
+        assert len(sent(service)) == 2
+
+
 @pytest.mark.parametrize("is_dry", [True, False])
 def test_a_dry_run_records_no_links(is_dry: bool) -> None:
     """A run records the links between rows that it finds; a dry run does not."""
@@ -271,23 +282,6 @@ def test_without_a_journal_a_warning_counts_sent_people() -> None:
         cell([("d@example.com", None)])
         assert column(cell([("d@example.com", None)])) == ["added"]
         assert len(sent(service)) == 5
-
-
-def test_a_dry_run_creates_no_file(path: Path) -> None:
-    """A dry run creates no file, works in a read-only folder and needs no connection."""
-    with serving(added) as (_, client):
-        add(client, [(A, None)], path)
-        path.with_name(f"{path.name}.lock").unlink()
-        before = path.read_bytes()
-        path.parent.chmod(0o500)
-        try:
-            report = add(client, [(A, U), (B, None), (None, U)], path, dry_run=True)
-        finally:
-            path.parent.chmod(0o700)
-    assert column(report) == ["added", "would_send", "duplicate_in_frame"]
-    assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
-    plan = frame_of([(A, None)]).outreach.plan("s1")
-    assert column(plan.submit(journal=path, dry_run=True)) == ["added"]
 
 
 @pytest.mark.parametrize("row", [(A, None), (A, U), (None, U)])

@@ -140,8 +140,6 @@ class TestRefusals:
             (refused("brand_new", "brand_new"), "because of brand_new"),
             (refused("sequence_archived"), "because of sequence_archived"),
             (script.json({"error": "too odd"}, 400), "too odd"),
-            (script.json({"error": "too long"}, 413), "too long"),
-            (script.json({"error": "Plan expired."}, 402), "Plan expired."),
         ],
     )
     def test_an_error_is_shown_once(self, reply: Reply, words: str) -> None:
