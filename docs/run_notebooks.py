@@ -89,8 +89,8 @@ def run_notebook(path: Path, aside: Path) -> NotebookNode:
 
 
 def _is_progress(output: NotebookNode) -> bool:
-    """Progress bars are shown only by slow runs."""
-    return output.output_type == "display_data" and _WIDGET in output.data
+    """Progress bars are shown only by slow runs, and a finished one leaves an empty output."""
+    return output.output_type == "display_data" and (not output.data or _WIDGET in output.data)
 
 
 def _stable(output: NotebookNode, cell: NotebookNode) -> NotebookNode:
