@@ -20,7 +20,6 @@ from outreach_frames.cli import main
 from outreach_frames.commands.all_commands import COMMANDS as ALL_COMMANDS
 from outreach_frames.commands.options import Command
 from tests import forked
-from tests.conftest import PEOPLE
 
 pytestmark = pytest.mark.long
 
@@ -85,35 +84,6 @@ def test_wrong_usage_is_exit_code_2(
         main(arguments)
     assert caught.value.code == 2
     assert "usage" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("environment")
-@pytest.mark.parametrize(
-    ("arguments", "data", "note"),
-    [
-        (["sequences", "--status", "draft"], "draft", "--out FILE writes all rows and columns."),
-        (["mailboxes", "--email-provider", "google"], "google", "rows, 10 columns"),
-        (["search", "--limit", "5"], "company_size", "5 of 200 people, 262 columns"),
-        (["count"], str(PEOPLE), ""),
-        (["search", "--person-seniorities", "vp", "--split-by", "person_seniorities"], "", "263"),
-        (["search", "--person-seniorities", "vp", "director", "--all"], "", "rows, 262 columns"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
-def test_commands_show_tables(
-    arguments: list[str],
-    data: str,
-    note: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Each listing prints a table, and its size to standard error, and exits with 0."""
-    monkeypatch.setenv("COLUMNS", "160")
-    assert main(arguments) == 0
-    printed = capsys.readouterr()
-    assert data in printed.out
-    assert note in printed.err
-    assert "columns" not in printed.out
 
 
 def test_a_warning_is_one_line(tmp_path: Path) -> None:

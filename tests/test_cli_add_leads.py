@@ -22,7 +22,6 @@ from outreach_frames.sandbox import Sandbox
 from tests import forked, scripted
 from tests.leads.sending.lead_service import added
 
-CONFERENCE = Path(__file__).parents[1] / "data" / "conference_leads.csv"
 COLUMNS = ["--email", "E-Mail Address ", "--profnet-url", "Profile link (optional)"]
 
 

@@ -226,29 +226,6 @@ def test_the_exit_code_of_a_check_is_kept(
         assert "failed" in capfd.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("mailboxes --format csv", "search --all --format csv", "search --all --format json"),
-        *("search --all --out -", "count", "lead-list {lead_list} --format json"),
-    ],
-)
-def test_data_for_a_closed_pipe_end_quietly(line: str, sandbox: Sandbox) -> None:
-    """If the reader ends early, as `head -1` does, nothing is said and the exit code is 0."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w") as closed:
-        command = arguments_of(line, sandbox)
-        ended = forked.run_command(*command, stdout=closed, stderr=subprocess.PIPE)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    with forked.start_command(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.read(1)
-        process.stdout.close()
-        assert (process.stderr.read(), process.wait()) == ("", 0)
-
-
 HOSTILE = "=a\x1b]0;owned\x07\x9b31m\u202e\u2028\t\r\nb"
 
 

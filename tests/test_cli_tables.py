@@ -162,6 +162,7 @@ def test_every_command_writes_every_format(
     [
         ("mailboxes", 0),
         ("search --all", 0),
+        ("search --all --format json", 0),
         ("search --help", 0),
         ("lead-list none", 1),
         ("sequences --status activ", 2),

@@ -274,7 +274,7 @@ def test_the_same_bytes_are_sent(rows: list[dict[str, Any]]) -> None:
 
 
 BACKENDS: tuple[Any, ...] = ("numpy_nullable", "pyarrow")
-FOUNDED, INDUSTRY = "company_founded_year", "company_industry"
+FOUNDED = "company_founded_year"
 
 
 @pytest.fixture(params=BACKENDS)

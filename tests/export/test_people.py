@@ -38,7 +38,6 @@ from tests.scripted import Received, Reply, Service, json, reset, scripted
 pytestmark = pytest.mark.long
 
 FORMATS = ["people.csv", "people.parquet", "people"]
-NO_WARNINGS = "ignore::outreach_frames.errors.OutreachWarning"
 TOKEN = "a-token-that-no-file-may-hold"
 BROKEN = json({"error": "no"}, 500)
 HUNDRED = service_of(100)

@@ -22,11 +22,6 @@ def frame_of(rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="str")
 
 
-def kept_rows(rows: list[Row]) -> list[int]:
-    """Return the positions of the rows to send."""
-    return make_plan(frame_of(rows), "seq_1").positions.tolist()
-
-
 def details(frame: pd.DataFrame) -> dict[int, str]:
     """Return the detail of each duplicate."""
     unsent = make_plan(frame, "seq_1").unsent

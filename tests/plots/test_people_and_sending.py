@@ -334,10 +334,3 @@ def test_names_that_differ_at_one_end_stay_distinct() -> None:
         shown = labels(*names)
         assert len(set(shown)) == 2
         assert all("…" in text and "(" not in text for text in shown)
-
-
-def test_departments_have_plain_names() -> None:
-    """Segments by department have the labels of people, not the interface's keys."""
-    departments = frames.segments(2).rename(columns={"company_industry": "person_department"})
-    departments["person_department"] = ["engineering_technical", "medical_health"]
-    assert list(bars(of.plots.segments(departments))) == ["Medical and health", "Engineering"]

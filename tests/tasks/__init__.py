@@ -1,1 +1,0 @@
-"""An analyst's tasks, each done in a few lines."""
