@@ -11,7 +11,7 @@ from tests.leads.histories.story import make_story
 
 pytestmark = pytest.mark.long
 
-STORIES = 20
+STORIES = 40
 MORE_STORIES = 5_000
 
 
