@@ -28,17 +28,6 @@ FOR_PYTHON = {"client", "dtype_backend", "faults", "fields", "filters", "frame"}
 FOR_PYTHON |= {"progress", "proxies", "ramp", "verify"}
 OTHERS = {"capacity": {"mailboxes"}, "compare": {"path"}}
 
-COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search", "find-people", "export"]
-
-
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=str)
-def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command has a help text and exits with 0."""
-    with pytest.raises(SystemExit) as caught:
-        main([*command, "--help"])
-    assert caught.value.code == 0
-    assert "usage: outreach-frames" in capsys.readouterr().out
-
 
 def test_help_shows_what_options_take(capsys: pytest.CaptureFixture[str]) -> None:
     """The help lists each filter, and the noun of a value: of a list, of a column."""

@@ -67,13 +67,3 @@ def test_missing_objects_come_back_as_missing(tmp_path: Path, name: str) -> None
     back = of.read_prospects(path)
     assert back.isna().to_numpy().tolist() == frame.isna().to_numpy().tolist()
     assert back["email"].tolist()[0] == "ada@x.example"
-
-
-def test_found_people_have_text_columns(client: Client) -> None:
-    """Frames of the service have text columns, whatever pandas infers."""
-    people = of.search_people(limit=None)
-    assert {people[name].dtype for name in ("id", "name", "title")} == {STR}
-    accounts = pd.DataFrame({"Website": [people["company_website"][0], None]})
-    found = accounts.outreach.find_people(domain="Website", per_company=2)
-    assert found.people["id"].dtype == STR
-    assert found.accounts["account_status"].tolist()[1:] == ["invalid"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -225,21 +226,23 @@ def test_a_company_is_compared_by_name_on_request() -> None:
     ("kind", "name"),
     [
         *(("email", one) for one in ("Work Email", "E-mail 1 - Value", "Mail", "Email Address ")),
-        *(("profnet_url", one) for one in ("Profile", "Profile URL", "Person Profnet Url")),
+        *(("email", one) for one in ("Email", "e mail", "E_MAIL", "\ufeffemail", "E\u2011Mail")),
+        *(
+            ("profnet_url", one)
+            for one in ("Profile", "Profnet-URL", "Profile URL", "Person Profnet Url")
+        ),
     ],
 )
 def test_columns_with_usual_names_are_found(kind: str, name: str) -> None:
     """The only column with a usual name is compared; the exact name wins; two are an error."""
-    row = CELLS[kind][0]
+    row, shown = CELLS[kind][0], re.escape(repr(name))
     frame, other = pd.DataFrame({kind: [row]}), pd.DataFrame({name: [row], "Website": ["x"]})
     assert frame.outreach.without(other).empty
     assert other.outreach.match(frame)["match_by"].tolist() == [kind]
-    with pytest.warns(
-        OutreachWarning, match=f"were not compared: Table 1, column {name!r}: 1 cell"
-    ):
+    with pytest.warns(OutreachWarning, match=f"were not compared: Table 1, column {shown}: 1 cell"):
         assert len(frame.outreach.without(other.assign(**{kind: CELLS[kind][2]}))) == 1
     second = "Email 2" if kind == "email" else "profile_link"
-    both = f"Table 1 has no column '{kind}', but '{name}' and '{second}'.*columns are '{name}', 'We"
+    both = f"Table 1 has no column '{kind}', but {shown} and '{second}'.*columns are {shown}, 'We"
     with pytest.raises(InvalidInputError, match=both):
         frame.outreach.without(other.assign(**{second: row}))
 
@@ -452,12 +455,6 @@ def test_a_value_that_is_no_name_is_an_error(value: Any) -> None:
             compare(frame, email=value)
 
 
-def test_excluding_nothing_is_an_error() -> None:
-    """Excluding no table is an error."""
-    with pytest.raises(InvalidInputError, match="at least one table"):
-        pd.DataFrame({"email": ["a@x.example"]}).outreach.without()
-
-
 # Each text holds one address; the test replaces `{}` by the name.
 NOTATIONS = [
     *["{}@x.example", "Ann B <{}@x.example>", '"B, Ann" <{}@x.example>', "<{}@x.example>"],
@@ -476,6 +473,7 @@ NOTATIONS = [
         "{}%40x.example",
         "Mail: {}@x.example",
     ],
+    "mailto:{}%40x.example?cc=z%40x.example&body=1%2C2",
     *["[Ann](mailto:{}@x.example)", "Ann/{}@x.example", "Ann|{}@x.example", '["{}@x.example"]'],
 ]
 SEPARATORS = ["; ", ";", ", ", ",", " | ", "|", "/", " / ", "\n", " ", "\xa0", "\uff1b", " and "]
@@ -512,12 +510,6 @@ def test_every_address_of_a_cell_is_compared(
             out |= names if names & out else set()
     kept = column(ours).outreach.without(column(theirs))
     assert kept.index.tolist() == [row for row, names in enumerate(people) if not names & out]
-
-
-@pytest.mark.parametrize("query", ["subject=a%20b&cc=z@x.example", "cc=z%40x.example&body=1%2C2"])
-def test_cc_addresses_of_a_mailto_link_are_ignored(query: str) -> None:
-    """The cc address of a mailto link does not match, however it is encoded."""
-    assert of.keys.email([f"mailto:a%40x.example?{query}"]).tolist() == ["a@x.example"]
 
 
 @pytest.mark.filterwarnings(QUIET)
@@ -594,24 +586,6 @@ def test_match_compares_one_address_per_cell() -> None:
     other = pd.DataFrame({"email": ["mailto:A@x.example", "c@x.example", "b@x.example"]})
     with pytest.warns(OutreachWarning, match="This table, column 'email': 1 cell.*row 1 holds"):
         assert frame.outreach.match(other)["match_row"].tolist() == [0, pd.NA]
-
-
-@pytest.mark.parametrize(
-    "name", ["Email", "E-Mail", "e mail", "E_MAIL", "\ufeffemail", "E\u2011Mail"]
-)
-def test_a_column_may_be_spelt_in_another_way(name: str) -> None:
-    """Case, blanks, hyphens and underscores are ignored, unless a column has the exact name."""
-    frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
-    other = pd.DataFrame({name: ["A@x.example"], "Profnet-URL": [f"{URL}/b"]})
-    assert frame.outreach.without(other).empty
-    assert other.outreach.without(frame).empty
-    assert other.outreach.match(frame)["match_by"].tolist() == ["email"]
-    with pytest.warns(OutreachWarning, match="were not compared: Table 1, column"):
-        assert len(frame.outreach.without(other.assign(email=["b@x.example"]))) == 1
-    with pytest.raises(
-        InvalidInputError, match=r"Table 1 has no column 'email', but .* and 'EMAIL'"
-    ):
-        frame.outreach.without(other.assign(EMAIL="b@x.example"))
 
 
 def test_a_table_without_an_email_column_is_named() -> None:

@@ -27,7 +27,7 @@ OF_PEOPLE: dict[str, Callable[..., Axes]] = {
 
 
 def test_the_gallery_has_every_plot() -> None:
-    """The gallery, whose texts are checked, has all plots of the module."""
+    """The gallery, whose plots are tested here, has all plots of the module."""
     assert {name.split("_share")[0].split("_side")[0] for name in PLOTS} >= NAMES
 
 
