@@ -155,6 +155,23 @@ def test_a_row_that_was_sent_and_is_invalid_now_has_its_outcome(path: Path) -> N
         assert column(run(["title"])) == ["added", "added"]
 
 
+def test_an_override_sends_a_skipped_persons_valid_row(path: Path) -> None:
+    """A person whose first row is invalid now is sent by the next valid row with the override."""
+    rows = frame_of([(A, None), (A, None)])
+    with serving(skipped("recently_contacted_and_skipped"), added) as (service, client):
+
+        def run(*notes: str, **options: Any) -> SubmissionReport:
+            frame = rows.assign(note=notes)
+            return frame.outreach.add_to_sequence(
+                "s1", client=client, journal=path, data=["note"], **options
+            )
+
+        assert column(run("one", "two"))[0] == "recently_contacted"
+        report = run("z" * 2_000, "two", overrides={"ignore_recently_contacted": True})
+        assert column(report) == ["invalid", "added"]
+        assert len(sent(service)) == 2
+
+
 @pytest.mark.parametrize("row", [("ada@", U), (A, "no address"), ("n/a", U), (b"x", U)])
 def test_the_other_identifier_of_a_damaged_row_is_found(row: Any, path: Path) -> None:
     """A row with one damaged identifier has the outcome that the other one has."""
