@@ -73,8 +73,9 @@ class _Source(NamedTuple):
 
     def like(self, name: str) -> pa.Array:
         """Return an empty array with the type of a column."""
-        if name in self.noted.schema.names:
-            return self.noted.column(name)
+        # A list of all names, for each column, would take minutes for the widest files.
+        if (place := self.noted.schema.get_field_index(name)) >= 0:
+            return self.noted.column(place)
         return _TEXT if self.as_text else empty_documented_columns().get(name, _TEXT)
 
 
