@@ -201,6 +201,15 @@ def test_a_retry_keeps_the_reason_of_rows_never_begun() -> None:
         assert column(again, "detail")[1:] == column(report, "detail")[1:]
 
 
+def test_a_stopped_sandbox_leaves_other_services_records() -> None:
+    """Nobody is sent again to one service because the sandbox of another client stopped."""
+    with serving(added, added) as (service, client):
+        with of.sandbox.serve(people=1):
+            assert column(add(client, A)) == ["added"]
+        assert column(add(client, A)) == ["added"]
+        assert len(sent(service)) == 1
+
+
 def test_a_stopped_sandbox_is_forgotten() -> None:
     """Stopping a sandbox clears its memory."""
     port, counts = 0, []
