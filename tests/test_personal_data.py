@@ -508,6 +508,7 @@ def test_snapshots_and_checkpoints_are_listed(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     found = of.forget(profnet_url=[URL, url], folder=tmp_path)
     assert found["kind"].tolist() == [*["checkpoint"] * 3, "snapshot"]
+    assert of.forget(profnet_url="profnet.example/in/somebody-else", folder=tmp_path).empty
     assert found["path"].tolist() == [*map(str, folders), str(part)]
     assert found["rows"].eq(1).all()
     assert found["how"].str.startswith("resume the interrupted export").tolist() == [True] * 3 + [
