@@ -183,7 +183,7 @@ class NamedPeopleFinder(Finder):
         notes = []
         if not search.is_complete:
             counted = "more people" if search.total is None else f"{search.total:,} people"
-            notes.append(f"the service counted {counted}, of whom {search.received} were read")
+            notes.append(f"the service counted {counted}; {search.received} were read")
         if len(equal) == 1 and not notes:
             status = FOUND_STATUS
             similar = {}

@@ -196,7 +196,7 @@ def test_a_name_is_not_found_while_people_are_unread(total: int) -> None:
             found = frame.outreach.find_people(person_name="Name", company_name="Company")
     assert found.accounts["account_status"].tolist() == ["several"]
     assert found.accounts["account_total"].tolist() == [total]
-    assert f"counted {total} people, of whom 1 were read" in found.accounts["account_detail"][0]
+    assert f"counted {total} people; 1 were read" in found.accounts["account_detail"][0]
     assert len(service.requests) == 1
 
 
